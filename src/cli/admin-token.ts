@@ -3,17 +3,22 @@ import { create } from "@bufbuild/protobuf";
 import {
   CreateIssuedApiKeyRequestSchema,
   CreateIssuedApiKeyResponseSchema,
+  IssuedApiKeySchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { issuedApiKey } from "../api/v2alpha1/key-resources.ts";
 import { requireValid } from "../api/validation.ts";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { invalidArgument } from "../domain/errors.ts";
-import { type Lifetimes, UNLIMITED } from "../domain/expiry.ts";
-import { localOperator } from "../domain/principal.ts";
+import { type Lifetimes, newExpiry, UNLIMITED } from "../domain/expiry.ts";
+import { localOperator, type Principal } from "../domain/principal.ts";
 import { issueKey } from "../keys/issue.ts";
+import { getKey } from "../keys/read.ts";
+import { updateKey } from "../keys/update.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
 import { ipRestrictionTo } from "./options.ts";
+import type { OutputOptions } from "./output.ts";
+import { writeMessage } from "./rest-json.ts";
 import { outputSecret, type SecretOptions } from "./secret-output.ts";
 
 export interface AdminTokenOptions extends SecretOptions {
@@ -54,11 +59,10 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
   };
   const request = create(CreateIssuedApiKeyRequestSchema, draft);
   requireValid(CreateIssuedApiKeyRequestSchema, request);
-  const principal = localOperator(`uid ${process.geteuid?.() ?? "unknown"}`, randomUUID());
   await withResources(({ keys, database }) =>
     outputSecret(options, async () => {
       const lifetimes = lifetimesFor(ttl, keys.lifetimes);
-      const { key, secret } = await issueKey({ ...keys, lifetimes }, principal, request);
+      const { key, secret } = await issueKey({ ...keys, lifetimes }, operator(), request);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
       if (secret === null) throw new TypeError("issueKey returned no secret without a request id");
       const record = issuedApiKey(key, keys.clock.now());
@@ -66,4 +70,27 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
       return { secret, answer, record: answer.issuedApiKey };
     }),
   );
+}
+
+export interface RenewOptions extends OutputOptions {
+  readonly ttl?: string;
+}
+
+/** Moves the expiry of an admin token that has not expired. Its secret stays the same, so its users need no new one. */
+export async function renewAdminToken(keyId: string, { ttl, ...options }: RenewOptions): Promise<void> {
+  await withResources(async ({ keys, database }) => {
+    const principal = operator();
+    const { scopes } = await getKey(keys, principal, "issued", keyId);
+    if (!scopes.some((scope) => ADMIN_SCOPES.some((known) => known === scope)))
+      throw invalidArgument("key_id", "is not that of an admin token: the key has no scope over Keyhold itself");
+    const lifetimes = lifetimesFor(ttl, keys.lifetimes);
+    const expiry = newExpiry({ ttl: ttl === NO_EXPIRY ? undefined : ttl }, lifetimes, keys.clock.now());
+    const key = await updateKey(keys, principal, { keyId, kind: "issued" }, { expiry });
+    await writeServerLog(database, "admin token renewed", { key_id: keyId, expire_time: key.expireTime });
+    await writeMessage(create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now())), options);
+  });
+}
+
+function operator(): Principal {
+  return localOperator(`uid ${process.geteuid?.() ?? "unknown"}`, randomUUID());
 }

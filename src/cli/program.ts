@@ -66,6 +66,11 @@ function addSecretCommands(program: Command): void {
     .addOption(allowIpOption("addresses from which the token is accepted, such as 203.0.113.0/24 (default: any)"))
     .option("--out <file>", "write the token to a new file (mode 0600) instead of stdout")
     .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));
+  withJson(token.command("renew"))
+    .description("move the expiry of an admin token that has not expired; its secret stays the same")
+    .argument("<key_id>", "key id of the token, as in `keyhold doctor` and in the alert")
+    .option("--ttl <duration>", "lifetime from now, such as 30d; none: no expiry (default: 90d)")
+    .action(async (keyId, options) => (await import("./admin-token.ts")).renewAdminToken(keyId, options));
   const signingKeys = program.command("signing-keys").description("keys that sign derived JWTs");
   withJson(signingKeys.command("list"))
     .description("list the signing keys, newest first")

@@ -29,6 +29,28 @@ test("creates admin tokens that are restricted to actors", async () => {
   expect((await own("GET", paths.issued)).body.issued_api_keys).toMatchObject([{ key_id: issued.key_id }]);
 });
 
+test("renews an admin token, whose secret stays the same", async () => {
+  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+  const admin = (...args: string[]) => runKeyhold(["admin", "token", ...args, "--json"], environment);
+  const { secret, issued_api_key: made } = JSON.parse(
+    (await admin("create", "--name", "gateway", "--ttl", "1h")).stdout,
+  );
+  const renew = async (...args: string[]) => JSON.parse((await admin("renew", made.key_id, ...args)).stdout);
+  const daysLeft = ({ expire_time }: Json) => Math.round((Date.parse(expire_time) - Date.now()) / 86_400_000);
+  expect([daysLeft(made), daysLeft(await renew()), daysLeft(await renew("--ttl", "7d"))]).toEqual([0, 90, 7]);
+  expect(await renew("--ttl", "none")).not.toHaveProperty("expire_time");
+  expect((await keys(["list", "--limit", "1"], undefined, { KEYHOLD_TOKEN: secret })).code).toBe(0);
+
+  const { keyId } = await issue(rest());
+  const other = await admin("renew", keyId);
+  expect([other.code, JSON.parse(other.stderr).error.message]).toEqual([
+    2,
+    expect.stringMatching(/no scope over Keyhold/),
+  ]);
+  await suite.sql`UPDATE api_keys SET expire_time = now() - interval '1 second' WHERE key_id = ${made.key_id}`;
+  expect(await admin("renew", made.key_id)).toMatchObject({ code: 5, stderr: expect.stringContaining("expired") });
+});
+
 test("restricts keys to addresses, by --allow-ip", async () => {
   const draft = ["--name", "a bot", "--actor", "team_1", "--allow-ip", "203.0.113.0/24", "2001:DB8::/32"];
   const restricted = { ip_restriction: { allowed_cidrs: ["203.0.113.0/24", "2001:db8::/32"] } };

@@ -16,5 +16,6 @@ function evaluate({ keyId, name, scopes, expireTime }: ExpiringToken, now: numbe
   const revoke = `then revoke this one: keyhold keys revoke ${keyId}`;
   if (expireTime.getTime() <= now)
     return error(`${token} expired at ${time}, in use`, `give its user another one, ${revoke}`);
-  return warning(`${token} is in use and expires at ${time}`, `give its user another one before, ${revoke}`);
+  const renew = `keyhold admin token renew ${keyId}, or give its user another one and revoke this one`;
+  return warning(`${token} is in use and expires at ${time}`, renew);
 }
