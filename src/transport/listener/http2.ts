@@ -4,6 +4,7 @@ import {
   type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
+  type Http2Session,
   type Http2Stream,
   type ServerHttp2Session,
   type ServerHttp2Stream,
@@ -34,17 +35,17 @@ export function createHttp2(
     response.writeContinue();
     onRequest(request, response);
   });
-  const sessions = new Set<ServerHttp2Session>();
+  const sessions = new Map<Http2Session | undefined, SessionStreams>();
   let isDraining = false;
   const makeRequest = takeStreamListener(server);
   const limitRequest = requestLimit(limits.requestTimeout);
   server.on("stream", (stream, headers, ...rest) => {
-    if (isDraining) stream.session?.close();
+    sessions.get(stream.session)?.add(stream, isDraining);
     limitRequest(stream);
     if (!isOfServer(stream) || !interceptor?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
   });
   server.on("session", (session) => {
-    sessions.add(session);
+    sessions.set(session, new SessionStreams(session));
     session.once("close", () => sessions.delete(session));
     session.setLocalWindowSize(RECEIVE_WINDOW);
     closeWhenIdle(session, limits.sessionTimeout);
@@ -58,20 +59,61 @@ export function createHttp2(
       socket.once("finish", () => destroyAfter(socket, limits.sniffTimeout));
       server.emit("connection", socket);
     },
-    /** From now on every session gets GOAWAY with its next stream, which is served: not every client retries what crosses a GOAWAY. */
+    /** From now on each session gets GOAWAY with its next stream, if that is the last one that is open, or when the last one has ended. */
     startDraining() {
       isDraining = true;
+    },
+    /** Sends GOAWAY on every session without open streams, and on the others when theirs have ended. */
+    drain() {
+      for (const streams of sessions.values()) streams.drain();
     },
     /**
      * Sends GOAWAY on every session and closes it when its streams have ended. A request that crosses the GOAWAY is above its last stream
      * id: the client knows that it was not served and may retry it (RFC 9113 §6.8).
      */
-    drain() {
+    goAway() {
       isDraining = false;
       // RFC 9113 also describes a graceful variant: a first GOAWAY that rejects nothing, and the final one a round trip later. Node
       // cannot do it: once GOAWAY is sent and no stream is open, it stops reading the session.
-      for (const session of sessions) session.close();
+      for (const session of sessions.keys()) session?.close();
     },
+  };
+}
+
+/**
+ * The open streams of a session. GOAWAY waits for the last of them: after it, grpc-js takes its next keepalive ping as failed, and
+ * closes the connection with all calls in flight.
+ */
+class SessionStreams {
+  readonly #session: ServerHttp2Session;
+  #open = 0;
+  #isDraining = false;
+
+  constructor(session: ServerHttp2Session) {
+    this.#session = session;
+  }
+
+  add(stream: Http2Stream, isDraining: boolean): void {
+    this.#open++;
+    stream.on("close", this.#onClose);
+    if (!isDraining) return;
+    this.#isDraining = true;
+    stream.on("finish", this.#onFinish);
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    if (this.#open === 0) this.#session.close();
+  }
+
+  /** Node sends GOAWAY before the end of the stream, so that no client, such as nginx, sends its next request after that. */
+  readonly #onFinish = (): void => {
+    if (this.#open === 1) this.#session.close();
+  };
+
+  readonly #onClose = (): void => {
+    this.#open--;
+    if (this.#isDraining && this.#open === 0) this.#session.close();
   };
 }
 

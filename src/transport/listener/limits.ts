@@ -26,6 +26,8 @@ export const defaultLimits = {
    * closed at once.
    */
   drainDelay: 0,
+  /** HTTP/2: from `close()` until GOAWAY on sessions whose calls overlap without a pause, unless `drainDelay` is 0. */
+  goawayTimeout: 5_000,
   /** Size of a request header: all of it in HTTP/1.1, its fields as counted by RFC 9113 §6.5.2 in HTTP/2. */
   maxHeaderBytes: 16_384,
   /** HTTP/2: maximum number of concurrent streams per session. */

@@ -133,17 +133,20 @@ export class ListenerServer extends Server {
   }
 
   #drain(): void {
-    const { drainDelay, closeTimeout } = this.#limits;
+    const { drainDelay, goawayTimeout, closeTimeout } = this.#limits;
     this.#closing = true;
     this.#responses.makeLast();
     this.#http1?.startDraining();
     this.#http2.startDraining();
-    const linger = this.#lingering ? setTimeout(() => this.#endResting(), drainDelay) : undefined;
-    if (!this.#lingering) this.#endResting();
-    const deadline = setTimeout(() => this.closeAllConnections(), closeTimeout);
+    const delays = this.#lingering ? [drainDelay, goawayTimeout] : [0, 0];
+    const timers = [
+      after(delays[0], () => this.#endResting()),
+      after(delays[1], () => this.#http2.goAway()),
+      after(closeTimeout, () => this.closeAllConnections()),
+    ];
     this.once("close", () => {
-      clearTimeout(linger);
-      clearTimeout(deadline);
+      for (const timer of timers) clearTimeout(timer);
+      this.#http2.goAway();
       this.#closing = false;
       this.#lingering = drainDelay > 0;
     });
@@ -168,6 +171,13 @@ export class ListenerServer extends Server {
     this.#http2.drain();
     this.closeIdleConnections();
   }
+}
+
+/** Calls `run` after so many milliseconds; at once for 0. */
+function after(delay = 0, run: () => void): NodeJS.Timeout | undefined {
+  if (delay > 0) return setTimeout(run, delay);
+  run();
+  return undefined;
 }
 
 /** Maximum number of waiting connections, Node's default `backlog`. */

@@ -1,23 +1,15 @@
 import { once } from "node:events";
-import { Agent, get, type IncomingMessage, type ServerResponse } from "node:http";
+import { Agent, get, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { ListenerServer } from "../../../src/transport/listener/server.ts";
-import { Frame, frame, frames, getFrame, PREFACE } from "../../support/http2-wire.ts";
-import { closed, greet, http2Client, http2Request, listen, rawClient, until } from "./support.ts";
-
-const HELLO = Buffer.concat([PREFACE, frame(Frame.SETTINGS, 0, 0)]);
+import { Frame, frames, getFrame, PREFACE } from "../../support/http2-wire.ts";
+import { closed, greet, HELLO, holding, http2Client, http2Request, listen, rawClient, until } from "./support.ts";
 
 function close(server: ListenerServer): Promise<void> {
   return new Promise((resolve, reject) => server.close((error) => (error ? reject(error) : resolve())));
-}
-
-/** A listener that holds its responses until the test releases them. */
-function holding() {
-  const held: ServerResponse[] = [];
-  return { held, listener: (_: IncomingMessage, response: ServerResponse) => void held.push(response) };
 }
 
 describe("closing the port", () => {

@@ -1,11 +1,13 @@
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { expect, test } from "vitest";
+import { encodeEnvelope } from "@connectrpc/connect/protocol";
+import { Client, credentials } from "@grpc/grpc-js";
+import { expect, onTestFinished, test } from "vitest";
 import { table } from "../../support/conformance.ts";
-import { PREFACE } from "../../support/http2-wire.ts";
+import { Frame, frames, getFrame, PREFACE } from "../../support/http2-wire.ts";
 import { type EchoOptions, startEcho } from "../fast-path/http1/support.ts";
-import { closed, http2Client, http2Request, rawClient, until } from "./support.ts";
+import { closed, HELLO, holding, http2Client, http2Request, listen, rawClient, until } from "./support.ts";
 
 /** Longer than any of these tests, so that it ends nothing in them. */
 const LONG = 9_000;
@@ -94,5 +96,86 @@ test("an HTTP/2 session that begins during the drain delay is served, and then g
   const goaway = once(session, "goaway");
   expect(await http2Request(session, { ":path": "/" })).toMatchObject({ status: 200 });
   expect((await goaway).slice(0, 2)).toEqual([0, 1]);
+  await over;
+});
+
+test("GOAWAY waits for overlapping streams, and precedes the end of the last one", async () => {
+  const { held, listener } = holding();
+  const { server } = await listen(listener, { limits: { drainDelay: 1, goawayTimeout: LONG, closeTimeout: LONG } });
+  const [client, idle] = [await rawClient(server), await rawClient(server)];
+  await idle.send(HELLO);
+  await client.send(HELLO, getFrame(1));
+  const over = once(server, "close");
+  server.close();
+  await closed(idle.socket);
+  for (const stream of [3, 5]) {
+    await client.send(getFrame(stream));
+    await until(() => held.length === 2);
+    held.pop()?.end(`answer ${stream}`);
+    await client.receive(`answer ${stream}`);
+  }
+  expect(frames(client.received).some(({ type }) => type === Frame.GOAWAY)).toBe(false);
+  await client.send(getFrame(7));
+  await until(() => held.length === 2);
+  held.shift()?.end("the first");
+  await client.receive("the first");
+  held.pop()?.end("the last");
+  await Promise.all([closed(client.socket), over]);
+  const types = frames(client.received).map(({ type }) => type);
+  expect(types.indexOf(Frame.GOAWAY)).toBeLessThan(types.lastIndexOf(Frame.DATA));
+});
+
+test("a session whose streams always overlap gets GOAWAY nevertheless, in time for its streams to end", async () => {
+  const { held, listener } = holding();
+  const { server } = await listen(listener, { limits: { drainDelay: 1, goawayTimeout: 50, closeTimeout: LONG } });
+  const client = await rawClient(server);
+  await client.send(HELLO, getFrame(1));
+  const over = once(server, "close");
+  server.close();
+  await until(() => frames(client.received).some(({ type }) => type === Frame.GOAWAY));
+  held.pop()?.end("the end");
+  await Promise.all([client.receive("the end"), closed(client.socket), over]);
+});
+
+/** Waits until the server has read some keepalive pings of its client, or the connection is closed. */
+async function pinged(socket: Socket): Promise<void> {
+  const end = socket.bytesRead + 5 * PING_BYTES;
+  await until(() => socket.destroyed || socket.bytesRead >= end);
+}
+
+const PING_BYTES = 17;
+
+test("grpc-js with keepalive loses no call in flight", async () => {
+  const { held, listener } = holding();
+  const { server, number } = await listen(listener, { limits: { drainDelay: LONG } });
+  const accepted = once(server, "connection");
+  const client = new Client(`127.0.0.1:${number}`, credentials.createInsecure(), { "grpc.keepalive_time_ms": 20 });
+  onTestFinished(() => client.close());
+  const same = (bytes: Buffer) => bytes;
+  const call = () =>
+    new Promise((resolve, reject) =>
+      client.makeUnaryRequest("/a/b", same, same, Buffer.alloc(0), (error, value) =>
+        error === null ? resolve(value?.toString()) : reject(error),
+      ),
+    );
+  const answer = (text: string) => {
+    const response = held.pop();
+    response?.writeHead(200, { "content-type": "application/grpc", trailer: "grpc-status" });
+    response?.addTrailers({ "grpc-status": "0" });
+    response?.end(Buffer.from(encodeEnvelope(0, Buffer.from(text))));
+  };
+  const slow = call();
+  const [socket] = await accepted;
+  await until(() => held.length === 1);
+  const over = once(server, "close");
+  server.close();
+  await until(() => !server.listening);
+  const fast = call();
+  await until(() => held.length === 2);
+  answer("fast");
+  expect(await fast).toBe("fast");
+  await Promise.race([pinged(socket), slow]);
+  answer("slow");
+  expect(await slow).toBe("slow");
   await over;
 });

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import type { RequestListener } from "node:http";
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { type ClientHttp2Session, connect as connectHttp2, type OutgoingHttpHeaders } from "node:http2";
 import { type AddressInfo, connect, type NetConnectOpts, type Socket } from "node:net";
 import type { Readable } from "node:stream";
@@ -10,6 +10,7 @@ import { onTestFinished } from "vitest";
 import type { Certificate } from "../../../src/transport/listener/acceptor.ts";
 import { defaultLimits, type ListenerLimits } from "../../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../../src/transport/listener/server.ts";
+import { Frame, frame, PREFACE } from "../../support/http2-wire.ts";
 
 export function certificate(name: "localhost" | "renewed"): Certificate & { readonly cert: string } {
   const read = (part: string) =>
@@ -27,6 +28,15 @@ export const greet: RequestListener = (request, response) => {
   const greeting = `${request.httpVersion} ${request.method} ${request.socket.remoteAddress}`;
   request.resume().once("end", () => response.end(greeting));
 };
+
+/** A listener that holds its responses until the test releases them. */
+export function holding() {
+  const held: ServerResponse[] = [];
+  return { held, listener: (_: IncomingMessage, response: ServerResponse) => void held.push(response) };
+}
+
+/** The connection preface of an HTTP/2 client, with empty settings. */
+export const HELLO = Buffer.concat([PREFACE, frame(Frame.SETTINGS, 0, 0)]);
 
 /** A free port of 127.0.0.1, closed when the test ends. */
 export async function listen(
