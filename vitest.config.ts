@@ -24,6 +24,8 @@ export const LONG_TESTS = [
   "test/durability/{hung-backend,races-root-secrets,unresponsive-database}.test.ts",
   "test/cluster/{adoption-outages,without-notifications}.test.ts",
   "test/cli/doctor-failover.test.ts",
+  // Every setting of sessions, in every place.
+  "test/server/session-settings.test.ts",
   // Many runs of a command.
   "test/cli/{secrets-of-servers,import/hash-import,import/resume,import/tables,keys/keys-options}.test.ts",
   "test/docs/long-pages.test.ts",

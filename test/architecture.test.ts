@@ -177,8 +177,8 @@ const CHECKED_REACTIONS = {
     postgres/change-committer 2, postgres/copy-rows 1, transport/access-log 1, transport/call-pipeline 2,
     transport/concurrency-limiter 1, transport/connect/read-errors 1, transport/fast-path/call 2, transport/gateways/ext-authz 1,
     verify/verify 3`,
-  "settles within a statement or a request": `hashing/hash-schemes 1, postgres/leadership 2, signing/signing 2, transport/openapi 1,
-    verifier/verdict-cache 1`,
+  "settles within a statement or a request": `hashing/hash-schemes 1, postgres/leadership 2, server/read-probe 1, signing/signing 2,
+    transport/openapi 1, verifier/verdict-cache 1`,
   "a composite of signals, which Node holds weakly": "transport/health 1",
 };
 

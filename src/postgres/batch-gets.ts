@@ -4,6 +4,7 @@ import type { KeyName } from "../keys/store.ts";
 import { Batcher } from "./batch.ts";
 import type { Database } from "./pool.ts";
 import { type SecretsRow, STORED_KEY_COLUMNS, toStoredKey } from "./rows.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** With two, a late caller need not wait for the statement in flight. */
 const MAX_IN_FLIGHT = 2;
@@ -23,7 +24,7 @@ export function batchGets(database: Database): (name: KeyName) => Promise<Stored
 
 async function getKeys(sql: Sql, names: readonly KeyName[]): Promise<(StoredKey | null)[]> {
   const rows = await sql<(ApiKey & SecretsRow)[]>`
-    SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE key_id = ANY (${names.map(({ keyId }) => keyId)}::uuid[])`;
+    SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE key_id = ANY (${names.map(({ keyId }) => keyId)}::uuid[]) AND (SELECT ${ownSession(sql)})`;
   const byId = new Map(rows.map((row) => [row.keyId, row]));
   return names.map(({ keyId, kind }) => {
     const row = byId.get(keyId);

@@ -52,19 +52,16 @@ class Session implements FeedSession {
 
   constructor(url: string, listener: FeedListener) {
     this.#listener = listener;
-    this.#opening = openPrimary(
-      {
-        url,
-        statementTimeout: STATEMENT_TIMEOUT,
-        prepare: true,
-        applicationName: "keyhold feed",
-        onNotification: (_channel, payload) => {
-          if (this.#ending.reason === undefined) listener.onEvent(parseFeedEvent(payload));
-        },
-        onClose: () => this.end(new Error("the connection was closed")),
+    this.#opening = openPrimary({
+      url,
+      statementTimeout: STATEMENT_TIMEOUT,
+      prepare: true,
+      applicationName: "keyhold feed",
+      onNotification: (_channel, payload) => {
+        if (this.#ending.reason === undefined) listener.onEvent(parseFeedEvent(payload));
       },
-      { failsOnStandby: true },
-    );
+      onClose: () => this.end(new Error("the connection was closed")),
+    });
   }
 
   async listen(timeout: number): Promise<void> {
@@ -140,7 +137,7 @@ class Session implements FeedSession {
 async function readPosition(sql: Sql): Promise<SessionPosition> {
   const rows = await sql<SessionPosition[]>`
     SELECT ${positionColumns(sql)}, ${lsn(sql, sql`pg_last_wal_replay_lsn()`)} AS promoted_at,
-      (SELECT (extract(epoch FROM max(accept_time)) * 1000)::float8 FROM accepted_databases
+      (SELECT extract(epoch FROM max(accept_time)) * 1000 FROM accepted_databases
        WHERE system_identifier = ${systemIdentifier(sql)} AND timeline = ${timeline(sql)}) AS accept_time`;
   return firstRow(rows);
 }

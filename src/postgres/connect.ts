@@ -1,8 +1,9 @@
 import { Socket } from "node:net";
 import postgres, { type Notice, type Sql } from "postgres";
-import { ARRAY_TYPES } from "./array-types.ts";
 import { openClientSocket } from "./client-socket.ts";
 import { type Host, parseConnectionUrl, socketFile } from "./connection-url.ts";
+import { checkReported, STARTUP_SETTINGS } from "./session-settings.ts";
+import { VALUE_TYPES } from "./value-types.ts";
 
 export interface DatabaseOptions {
   /** With one host or several (`connection-url.ts`). */
@@ -134,8 +135,18 @@ function createClient(options: DatabaseOptions, host: Host, socket: () => Socket
   return postgres({ ...parsed, ...own } as object);
 }
 
+/** Settings in which connections differ. As texts, because the driver does not send the number 0 (3.4.9, StartupMessage). */
+export function ownSettings({ statementTimeout, prepare }: DatabaseOptions): Record<string, string> {
+  return {
+    statement_timeout: String(statementTimeout),
+    idle_in_transaction_session_timeout: String(statementTimeout),
+    ...(prepare === true ? KEPT_PLANS : {}),
+    ...(prepare === "marked" ? LIST_PLANS : {}),
+  };
+}
+
 function driverOptions(options: DatabaseOptions): postgres.Options<Record<string, postgres.PostgresType>> {
-  const { statementTimeout, prepare, applicationName = "keyhold" } = options;
+  const { prepare, applicationName = "keyhold" } = options;
   return {
     // The driver accepts `onnotify`, which its types do not declare.
     ...{ onnotify: options.onNotification },
@@ -147,16 +158,14 @@ function driverOptions(options: DatabaseOptions): postgres.Options<Record<string
     backoff: reconnectDelay,
     max_lifetime: null,
     fetch_types: false,
-    types: { ...ARRAY_TYPES, bigint: postgres.BigInt },
+    types: VALUE_TYPES,
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
+    onparameter: checkReported,
     onnotice: options.onNotice ?? (() => {}),
     connection: {
       application_name: applicationName,
-      statement_timeout: statementTimeout,
-      idle_in_transaction_session_timeout: statementTimeout,
-      TimeZone: "UTC",
-      ...(prepare === true ? KEPT_PLANS : {}),
-      ...(prepare === "marked" ? LIST_PLANS : {}),
+      ...STARTUP_SETTINGS,
+      ...ownSettings(options),
     },
   };
 }

@@ -35,10 +35,28 @@ const NOT_LET_IN: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
 /** Raised by statement_timeout. */
 const CANCELED = "57014";
 
-/** Returns the error for callers: `DATABASE_UNAVAILABLE` if the database is unreachable or cannot answer now. */
+/** The session has a setting under which results have another meaning, or none (`session-settings.ts`). */
+export class ForeignSettingError extends Error {}
+
+/** undefined_table, and invalid_text_representation, which `serverId` raises. */
+const FOREIGN_SETTINGS: ReadonlyMap<unknown, string> = new Map([
+  ["42P01", "a table of Keyhold is not visible; check search_path"],
+  [
+    "22P02",
+    "triggers do not run, or tables are those of another schema; check session_replication_role and search_path",
+  ],
+]);
+
+/**
+ * Returns the error for callers: `DATABASE_UNAVAILABLE` if the database is unreachable or cannot answer now. A `ForeignSettingError` is
+ * internal.
+ */
 export function databaseError(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === CANCELED) return tooLate(error);
+  const foreign = FOREIGN_SETTINGS.get(code);
+  if (foreign !== undefined)
+    return new ForeignSettingError(`the session has a foreign setting: ${foreign}`, { cause: error });
   if (typeof code !== "string") return error;
   if (NOT_LET_IN.has(code)) return unavailable("the database does not let this service in", error);
   return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database cannot be reached", error) : error;

@@ -6,6 +6,7 @@ import { isForeignKeyViolation } from "./errors.ts";
 import type { Database } from "./pool.ts";
 import { firstRow } from "./rows.ts";
 import { serverId } from "./server-position.ts";
+import { parseTime } from "./value-types.ts";
 
 /** The databases of the store: `reads` for what verifications wait for, `lists` for what may read many keys. */
 export type HashSchemeDatabases = Readonly<Record<"database" | "lists" | "reads", Database>>;
@@ -112,7 +113,7 @@ function toHmacKey(row: HashingRow["hmacKeys"][number]): HmacKeyRecord {
     hmacKeyId: row.hmac_key_id,
     wrapped: Buffer.from(row.wrapped_key, "hex"),
     wrapKeyId: row.wrap_key_id,
-    createTime: new Date(row.create_time),
+    createTime: parseTime(row.create_time),
     createdBy: row.created_by,
   };
 }

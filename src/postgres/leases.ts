@@ -9,7 +9,7 @@ import { positionColumns } from "./server-position.ts";
 
 /** Returns the columns of a `LeaseRow`. */
 export function leaseColumns(sql: Sql): Fragment {
-  return sql`lease_id, ttl_ms AS ttl, renewals::float8 AS renewals`;
+  return sql`lease_id, ttl_ms AS ttl, renewals::numeric AS renewals`;
 }
 
 /** A row of a left join with the leases. */
@@ -35,18 +35,15 @@ export function createRenewLease(url: string): RenewLease {
   return async ({ leaseId, number, feedLag, clockAhead }, signal) => {
     signal.throwIfAborted();
     let isReplicated = true;
-    const opening = openPrimary(
-      {
-        url,
-        statementTimeout: RENEWAL_TIMEOUT,
-        prepare: false,
-        applicationName: "keyhold lease",
-        onNotice: (notice) => {
-          if (isReplicationCancelled(notice)) isReplicated = false;
-        },
+    const opening = openPrimary({
+      url,
+      statementTimeout: RENEWAL_TIMEOUT,
+      prepare: false,
+      applicationName: "keyhold lease",
+      onNotice: (notice) => {
+        if (isReplicationCancelled(notice)) isReplicated = false;
       },
-      { failsOnStandby: true },
-    );
+    });
     const giveUp = () => void opening.end({ timeout: 0 });
     signal.addEventListener("abort", giveUp, { once: true });
     try {

@@ -20,8 +20,8 @@ export interface NodeStatus {
 export function listNodes(database: Database): Promise<NodeStatus[]> {
   return database.run(
     (sql) => sql<NodeStatus[]>`
-      SELECT name, version, lease_id, join_time, ttl_ms AS ttl, feed_lag_ms AS feed_lag, clock_ahead_ms AS clock_ahead,
-        (extract(epoch FROM clock_timestamp() - renew_time) * 1000)::float8 AS lease_age
+      SELECT name, version, lease_id, join_time, ttl_ms AS ttl, feed_lag_ms::numeric AS feed_lag, clock_ahead_ms::numeric AS clock_ahead,
+        extract(epoch FROM clock_timestamp() - renew_time) * 1000 AS lease_age
       FROM nodes ORDER BY join_time, lease_id`,
   );
 }

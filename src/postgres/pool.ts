@@ -3,7 +3,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { toError } from "../lib/to-error.ts";
 import type { DatabaseOptions } from "./connect.ts";
 import { ConnectBackoff } from "./connect-backoff.ts";
-import { cutOff, databaseError, isReplicationCancelled, tooLate } from "./errors.ts";
+import { cutOff, databaseError, ForeignSettingError, isReplicationCancelled, tooLate } from "./errors.ts";
 import { type Opening, openPrimary } from "./primary.ts";
 
 /** Runs statements. */
@@ -155,7 +155,8 @@ export class Pool implements Database {
       return result;
     } catch (error) {
       const translated = connection.sql === null ? notOpened(error) : databaseError(error);
-      if (translated !== error && translated instanceof Error) this.#lose(connection, call, translated);
+      if (translated instanceof ForeignSettingError || (translated !== error && translated instanceof Error))
+        this.#lose(connection, call, translated);
       else this.#release(connection, call);
       throw translated;
     }

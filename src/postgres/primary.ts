@@ -1,7 +1,9 @@
 import type { Sql } from "postgres";
 import { withTimeout } from "../lib/with-timeout.ts";
-import { CONNECT_TIMEOUT, connectTo, type DatabaseOptions } from "./connect.ts";
+import { CONNECT_TIMEOUT, connectTo, type DatabaseOptions, ownSettings } from "./connect.ts";
 import { addressOf, type ConnectionUrl, type Host, parseConnectionUrl } from "./connection-url.ts";
+import { firstRow } from "./rows.ts";
+import { type OpenedSession, openingStatement, rememberSchema } from "./session-settings.ts";
 
 /**
  * Milliseconds after which the next host is tried in parallel, so that a host whose packets are dropped does not use up the caller's
@@ -19,16 +21,12 @@ export interface Opening {
 
 /**
  * Opens one connection to the primary among the hosts of the URL: a server that is not in recovery, which is checked before the
- * connection is used. Each host is tried once, the last known primary first, for at most five seconds; the first primary wins.
+ * connection is used, by the statement that pins its settings. Each host is tried once, the last known primary first, for at most five
+ * seconds; the first primary wins.
  */
-export function openPrimary(options: DatabaseOptions, { failsOnStandby = false }: PrimaryOptions = {}): Opening {
-  const search = new Search(options, failsOnStandby);
+export function openPrimary(options: DatabaseOptions): Opening {
+  const search = new Search(options);
   return { ready: search.ready, end: (how) => search.end(how) };
-}
-
-export interface PrimaryOptions {
-  /** Whether the first statement fails on a standby anyway, so that a single host need not be checked. */
-  readonly failsOnStandby?: boolean;
 }
 
 /** No host is a usable primary. */
@@ -53,8 +51,6 @@ class Search {
   readonly #options: DatabaseOptions;
   readonly #url: ConnectionUrl;
   readonly #left: Host[];
-  /** Whether servers are checked for recovery. */
-  readonly #isAsked: boolean;
   readonly #failures = new Map<Host, Error>();
   readonly #clients = new Set<Sql>();
   readonly #found = Promise.withResolvers<Sql>();
@@ -62,10 +58,9 @@ class Search {
   #isOver = false;
   #taken: Sql | null = null;
 
-  constructor(options: DatabaseOptions, failsOnStandby: boolean) {
+  constructor(options: DatabaseOptions) {
     this.#options = options;
     this.#url = parseConnectionUrl(options.url);
-    this.#isAsked = !failsOnStandby || this.#url.hosts.length > 1;
     this.#left = [...hostsToTry(this.#url)];
     // A caller that ends it at once does not await it.
     this.ready.catch(() => undefined);
@@ -104,12 +99,12 @@ class Search {
     };
     const sql = connectTo({ ...this.#options, onClose }, host);
     this.#clients.add(sql);
-    if (!this.#isAsked) return sql;
     try {
-      const asked = sql.unsafe("SELECT pg_is_in_recovery() AS is_standby");
-      const [row] = await firstAnswer(asked, CONNECT_TIMEOUT * 1000);
-      if (row?.isStandby !== false) throw new StandbyError("is a standby (in recovery)");
+      const asked = sql.unsafe<OpenedSession[]>(openingStatement(ownSettings(this.#options)));
+      const opened = firstRow(await firstAnswer(asked, CONNECT_TIMEOUT * 1000));
+      if (opened.isStandby) throw new StandbyError("is a standby (in recovery)");
       if (isClosed) throw Object.assign(new Error("closed the connection"), { code: "CONNECTION_CLOSED" });
+      rememberSchema(sql, opened);
       return sql;
     } catch (error) {
       this.#drop(sql);

@@ -1,4 +1,6 @@
+import type { CredentialDigest } from "../credential/digest.ts";
 import type { ApiKey, StoredKey, VerifiableKey } from "../domain/key.ts";
+import { parseTime } from "./value-types.ts";
 
 /*
  * The columns of `api_keys`. The driver names them as here (`connect.ts`), so a row has the properties of the domain's types: `key_id` is
@@ -93,12 +95,22 @@ function toSecrets({
 }: SecretsRow): StoredKey["secrets"] {
   const previous = previousSecrets.map(({ version, digest, digest_key_id, expire_time }) => ({
     version,
-    digest: { keyId: digest_key_id, digest: Buffer.from(digest, "hex") },
-    expireTime: new Date(expire_time),
+    digest: toDigest(digest_key_id, Buffer.from(digest, "hex")),
+    expireTime: parseTime(expire_time),
   }));
-  const current = { version: secretVersion, digest: { keyId: digestKeyId, digest }, expireTime: null };
+  const current = { version: secretVersion, digest: toDigest(digestKeyId, digest), expireTime: null };
   if (hashSchemeId === null) return [current, ...previous];
   return [{ ...current, hash: { schemeId: hashSchemeId, parameters: hashParameters } }, ...previous];
+}
+
+/** Bytes of HMAC-SHA-256. */
+const DIGEST_LENGTH = 32;
+
+/** A digest of another length is no digest: without this check, its secret would seem to have been rotated. */
+function toDigest(keyId: string, digest: Buffer): CredentialDigest {
+  if (digest.length !== DIGEST_LENGTH)
+    throw new TypeError(`a stored digest has ${digest.length} bytes instead of ${DIGEST_LENGTH}`);
+  return { keyId, digest };
 }
 
 /** Returns the first row of a statement that always has one. */

@@ -1,15 +1,17 @@
 import type { Fragment, Sql } from "postgres";
 import type { ServerId } from "../cluster/server-id.ts";
+import { ownSession } from "./session-settings.ts";
 
 /**
  * Returns an expression for the identity of the server that runs a statement (`ServerId`). `pg_current_wal_lsn` fails on a standby
  * (SQLSTATE 55000), so a statement that contains this is never answered by one. The timeline of `pg_control_checkpoint` would lag behind
  * a promotion.
+ * It also requires `ownSession`.
  */
 export function serverId(sql: Sql): Fragment {
-  return sql`(
+  return sql`(CASE WHEN ${ownSession(sql)} THEN
     ${systemIdentifier(sql)} || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
-    extract(epoch FROM pg_postmaster_start_time()))`;
+    extract(epoch FROM pg_postmaster_start_time()) END)`;
 }
 
 /** Returns an expression for the system identifier of the server, a bigint. */
@@ -39,7 +41,7 @@ export type WithServer<R> = { readonly server: ServerId } & R;
 /** Returns the columns of a `DatabasePosition`. */
 export function positionColumns(sql: Sql): Fragment {
   return sql`${serverId(sql)} AS server, ${lsn(sql, sql`pg_current_wal_flush_lsn()`)} AS lsn,
-    (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time`;
+    extract(epoch FROM clock_timestamp()) * 1000 AS time`;
 }
 
 /** Returns the number of a `pg_lsn` (PostgreSQL docs, 8.20). */

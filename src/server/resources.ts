@@ -64,6 +64,8 @@ export interface Resources {
   readonly keys: KeysContext;
   /** Finds keys for verification, and caches them unless the cache is disabled. */
   readonly reader: VerificationCache;
+  /** Runs the statement with which keys are found for verification, past the cache. */
+  readonly probeReads: () => Promise<unknown>;
   readonly signing: SigningContext;
   /** For keys of which only hashes are known. */
   readonly hashing: Hashing;
@@ -152,6 +154,7 @@ function assemble(
   const database = open(databases.database);
   const lists = open(databases.lists);
   const reads = open(databases.reads);
+  const probeReads = () => createFindKeys(reads, membership)([{ keyId: null, digests: [new Uint8Array(32)] }]);
   const findKeysIn = (one: Database) => reportingDuplicates(createFindKeys(one, membership), onDuplicates);
   const cache = createReader(config, findKeysIn(reads), findKeysIn(open(databases.urgentReads)), coherence);
   const reader = tracing === undefined ? cache : instrumented(cache, tracing.lookup);
@@ -192,7 +195,7 @@ function assemble(
     renewed: coherence.renewed,
   };
   const storeAdoption = createAdoptionStore(changes, clock);
-  return { database, lists, rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption };
+  return { database, lists, rings, shapes, keys, reader, probeReads, signing, coherence, hashing, storeAdoption };
 }
 
 /** Bytes of cache per key: a usual entry takes 264, plus its place in the indexes. */

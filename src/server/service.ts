@@ -26,6 +26,7 @@ import { gatewayOptions } from "./gateways.ts";
 import { Jobs } from "./jobs.ts";
 import { Instruments, metricsOf } from "./metrics.ts";
 import { openPorts } from "./ports.ts";
+import { ReadProbe } from "./read-probe.ts";
 import type { Resources } from "./resources.ts";
 
 /** A running server. */
@@ -85,9 +86,17 @@ export async function serve(
   };
   let isStopping = false;
   const api = createApi(config, resources, signing, counted, () => isStopping);
-  // A fresh lease proves that the database answers, and a busy database does not delay it.
-  const checks = (): Checks =>
-    isStopping ? NOT_READY : { database: resources.coherence.isCoherent(), signing_keys: signing.hasActive };
+  const { isCoherent } = resources.coherence;
+  const reads = new ReadProbe({
+    run: resources.probeReads,
+    monotonic: systemMonotonic,
+    patience: config.leaseTtl,
+    onFailure: (err) => logger.error({ err }, "keys cannot be read for verification: the server is not ready"),
+  });
+  const checkReadiness = async (): Promise<Checks> => {
+    const database = !isStopping && isCoherent() && (await reads.check());
+    return isStopping ? NOT_READY : { database, signing_keys: signing.hasActive };
+  };
   const strict = reserved(strictly(context), resources.reader);
   // Authenticating a caller is not counted as a verdict.
   const verifyToken: VerifyToken = (credential, presentation) => verify(strict, credential, "default", presentation);
@@ -97,7 +106,7 @@ export async function serve(
     introspect: introspectBy(api),
     gateways: gatewayOptions(config, api, guard, meters),
     guard,
-    checkReadiness: async () => checks(),
+    checkReadiness,
     counters: isCounting ? meters.calls : uncounted,
     limiter: meters.limiter,
     tracing,
@@ -122,7 +131,11 @@ export async function serve(
     await tracing?.close().catch((err) => logger.warn({ err }, "the last spans could not be sent"));
   };
   const { url, gatewayUrl } = ports;
-  const isReady = () => Object.values(checks()).every(Boolean);
+  const isReady = () => {
+    // For the next scrape, which does not wait for the database.
+    void checkReadiness();
+    return !isStopping && isCoherent() && reads.works && signing.hasActive;
+  };
   const measured = { resources, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
   const metrics = createSource(metricsOf(measured), metricLabels);
   // Nothing has failed: from here on, `close` stops what was opened.

@@ -19,7 +19,7 @@ import { importKey, newRawKey, succeeded, table } from "../support/conformance.t
 import { importHashed, sha256Of } from "../support/hashed-keys.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { startOidcIssuer } from "../support/oidc-issuer.ts";
-import { userOf } from "../support/postgres.ts";
+import { runAsSuperuser, userOf } from "../support/postgres.ts";
 import { issue, paths, restClient } from "../support/rest.ts";
 import { metricsUrl } from "../support/scrape.ts";
 import { ROOT_SECRET, startTestServer, type TestServer } from "../support/server.ts";
@@ -270,6 +270,27 @@ describe("database checks", () => {
     });
     await self`ALTER ROLE CURRENT_USER SET default_transaction_read_only = on`;
     expect(await found("database_version")).toEqual(["error the database is read-only"]);
+  });
+
+  const SESSION_SETTINGS = table([
+    ["ROLE $role", "bytea_output", "escape", "foreign"],
+    ["DATABASE $database", "DateStyle", "German, DMY", "foreign"],
+    ["ROLE $role IN DATABASE $database", "search_path", "elsewhere", "foreign"],
+    ["ROLE $role", "statement_timeout", "5s", "foreign"],
+    ["ROLE $role", "bytea_output", "HEX", "usable"],
+    ["ROLE $role", "statement_timeout", "1min", "usable"],
+    ["DATABASE $database", "search_path", "elsewhere, public", "usable"],
+    ["ROLE $role", "work_mem", "8MB", "usable"],
+  ] as const);
+
+  test.each(SESSION_SETTINGS)("ALTER %s SET %s = %s", async (where, name, value, kind) => {
+    const names: Record<string, string> = { role, database: new URL(server.databaseUrl).pathname.slice(1) };
+    const target = where.replaceAll(/\$(\w+)/g, (_, of) => names[of] ?? "");
+    onTestFinished(async () => void (await runAsSuperuser([`ALTER ${target} RESET ${name}`])));
+    await runAsSuperuser([`ALTER ${target} SET ${name} = '${value}'`]);
+    const finding = expect.stringMatching(`^warning ALTER ${target} SET ${name} = '${value}': Keyhold overrides it`);
+    const isOk = expect.stringMatching("^ok the database and the role leave");
+    expect(await found("session_settings")).toEqual([kind === "foreign" ? finding : isOk]);
   });
 
   test("an outdated or unreadable schema is an error", async () => {

@@ -84,7 +84,7 @@ const STATES = table([
   ["cannot_connect_now", "57P03", CANNOT_BE_REACHED],
   ["division_by_zero", "22012", { code: "22012" }],
   ["unique_violation", "23505", { code: "23505" }],
-  ["undefined_table", "42P01", { code: "42P01" }],
+  ["undefined_table", "42P01", { message: expect.stringContaining("check search_path"), cause: { code: "42P01" } }],
   ["database_dropped", "57P04", { code: "57P04" }],
   ["internal_error", "XX000", { code: "XX000" }],
 ] as const);

@@ -18,7 +18,13 @@ import {
   checkSigningKeys,
   readRings,
 } from "./checks/secrets.ts";
-import { checkClock, checkConnections, checkDurability, checkVersion } from "./checks/server-settings.ts";
+import {
+  checkClock,
+  checkConnections,
+  checkDurability,
+  checkSessionSettings,
+  checkVersion,
+} from "./checks/server-settings.ts";
 import { openDatabase } from "./database.ts";
 import { type Check, type CheckContext, type DatabaseContext, error, type Finding, ok } from "./finding.ts";
 
@@ -45,6 +51,7 @@ const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
   rights: checkRights,
   connections: checkConnections,
   durability: checkDurability,
+  session_settings: checkSessionSettings,
   replication: checkReplication,
   servers: checkServers,
   clock: checkClock,

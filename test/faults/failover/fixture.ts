@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { PgBouncer } from "../../support/pgbouncer.ts";
 import { type Seeded, seeded } from "../../support/seeded.ts";
 import { type PostgresServer, startPrimary } from "../../support/standby.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
@@ -9,7 +10,6 @@ import { type Access, type ClusterNode, startCluster } from "../cluster.ts";
 import type { Defect } from "../fault-injection.ts";
 import { History } from "../history.ts";
 import { keepJournal } from "./journal.ts";
-import { PgBouncer } from "./pgbouncer.ts";
 
 /** What the primary waits for before it acknowledges a commit: nothing if `asynchronous`, else its `synchronous_commit`. */
 export type Replication = "on" | "remote_apply" | "asynchronous";
@@ -68,7 +68,7 @@ export async function openFixture(options: FixtureOptions): Promise<Fixture> {
   const { replication } = options;
   if (replication !== "asynchronous")
     await primary.configure({ synchronous_standby_names: "standby", synchronous_commit: replication });
-  const pgbouncer = options.hasPgBouncer ? await PgBouncer.start(options.dir, primary) : null;
+  const pgbouncer = options.hasPgBouncer ? await PgBouncer.start(options.dir, primary.url()) : null;
   const openAccess = async (): Promise<Access> => {
     const data = await TcpProxy.start(`tcp://127.0.0.1:${pgbouncer?.port ?? primary.port}`, { seeded: choices.fork() });
     const feed = await TcpProxy.start(`tcp://127.0.0.1:${primary.port}`, { seeded: choices.fork() });

@@ -1,10 +1,10 @@
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { hasPgBouncer } from "../../support/pgbouncer.ts";
 import { seededBy } from "../../support/seeded.ts";
 import type { Defect } from "../fault-injection.ts";
 import { type Outcome, tableOf } from "./outcome.ts";
-import { hasPgBouncer } from "./pgbouncer.ts";
 import { runScenario } from "./run-scenario.ts";
 import { DETECTED_BY, SCENARIOS, type Scenario } from "./scenarios.ts";
 

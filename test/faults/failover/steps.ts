@@ -58,7 +58,7 @@ export const redirect =
         if (isReset && !isPooled) node.proxies[name].cut("rst");
       }
     }
-    if (proxies.includes("data")) await fixture.pgbouncer?.redirectTo(fixture[to]);
+    if (proxies.includes("data")) await fixture.pgbouncer?.redirectTo(fixture[to].url());
   };
 
 export const suspend =

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { listNodes } from "../../../postgres/nodes.ts";
-import { readServerSettings, type ServerSettings } from "../../../postgres/server-settings.ts";
+import { readConfiguredSettings, readServerSettings, type ServerSettings } from "../../../postgres/server-settings.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 /** The oldest supported release (postgresql.org/support/versioning). The tests run on 18. */
@@ -27,6 +27,17 @@ export const checkDurability: Check<DatabaseContext> = async ({ database }) => {
   const off = Object.entries(settings).flatMap(([name, isOn]) => (isOn ? [] : [name]));
   if (off.length === 0) return [ok("committed data survives a crash")];
   return off.map((name) => error(`${name} is off: a crash may lose a revocation`, `set ${name} = on in PostgreSQL`));
+};
+
+/** Checks that the database and the role give our sessions no setting that Keyhold has to override. */
+export const checkSessionSettings: Check<DatabaseContext> = async ({ database }) => {
+  const foreign = (await readConfiguredSettings(database)).filter(({ isForeign }) => isForeign);
+  if (foreign.length === 0)
+    return [ok("the database and the role leave the settings of sessions as Keyhold needs them")];
+  return foreign.map(({ statement, name, value }) => {
+    const message = `${statement} SET ${name} = '${value}': Keyhold overrides it where it may, but a pooler can lose that`;
+    return warning(message, `${statement} RESET ${name}`);
+  });
 };
 
 /** Milliseconds. Leases and revocations do not depend on wall clocks; expiry and grace periods do (docs/consistency.md). */

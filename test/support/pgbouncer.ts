@@ -1,16 +1,15 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import postgres from "postgres";
-import { findBinaries } from "../../../src/embedded-postgres/binaries.ts";
-import { chooseOsUsers } from "../../../src/embedded-postgres/os-user.ts";
-import { freePort } from "../../support/free-port.ts";
-import type { PostgresServer } from "../../support/standby.ts";
+import { findBinaries } from "../../src/embedded-postgres/binaries.ts";
+import { chooseOsUsers } from "../../src/embedded-postgres/os-user.ts";
+import { freePort } from "./free-port.ts";
 
 const ADMIN = "pgbouncer";
 
@@ -27,23 +26,25 @@ const environment = { PATH: `${process.env.PATH}:/usr/sbin` };
 /** PgBouncer in transaction mode in front of one server. */
 export class PgBouncer {
   readonly port: number;
+  /** The URL of the database through PgBouncer. */
+  readonly url: string;
   readonly #dir: string;
   readonly #child: ChildProcess;
 
-  private constructor(port: number, dir: string, child: ChildProcess) {
+  private constructor(port: number, url: string, dir: string, child: ChildProcess) {
     this.port = port;
+    this.url = url;
     this.#dir = dir;
     this.#child = child;
   }
 
-  /** Starts PgBouncer in a new folder below this one. */
-  static async start(dir: string, server: PostgresServer): Promise<PgBouncer> {
-    const [own, port] = [join(dir, "pgbouncer"), await freePort()];
-    await mkdir(own);
+  /** Starts PgBouncer for the role and the database of a URL, in a new folder below this one, with so many connections to the server. */
+  static async start(dir: string, target: string, poolSize = 60): Promise<PgBouncer> {
+    const [own, port] = [await mkdtemp(join(dir, "pgbouncer-")), await freePort()];
     await chmod(own, 0o755);
-    const { username, password } = new URL(server.url());
+    const { username, password } = new URL(target);
     await writeFile(join(own, "users.txt"), `"${username}" "${password}"\n"${ADMIN}" "${password}"\n`);
-    await configure(own, port, server.port);
+    await configure(own, port, target, poolSize);
     // PgBouncer does not run as root either.
     const { initializer: nobody } = await chooseOsUsers({
       uid: process.geteuid?.() ?? 0,
@@ -60,13 +61,14 @@ export class PgBouncer {
       if (child.exitCode !== null) throw new Error(`pgbouncer exited with code ${child.exitCode}: ${await log}`);
       await sleep(20);
     }
-    return new PgBouncer(port, own, child);
+    const url = Object.assign(new URL(target), { port: String(port) });
+    return new PgBouncer(port, url.href, own, child);
   }
 
   /** Moves all connections to another server, each at the end of its transaction. */
-  async redirectTo(server: PostgresServer): Promise<void> {
-    await configure(this.#dir, this.port, server.port);
-    const url = new URL(server.url());
+  async redirectTo(target: string): Promise<void> {
+    await configure(this.#dir, this.port, target);
+    const url = new URL(target);
     const admin = postgres({
       ...{ host: "127.0.0.1", port: this.port, user: ADMIN, password: url.password, database: "pgbouncer" },
       ...{ max: 1, fetch_types: false, onnotice: () => {} },
@@ -82,10 +84,12 @@ export class PgBouncer {
   }
 }
 
-async function configure(dir: string, port: number, target: number): Promise<void> {
+async function configure(dir: string, port: number, target: string, poolSize = 60): Promise<void> {
+  const url = new URL(target);
+  const name = url.pathname.slice(1);
   const lines = [
     "[databases]",
-    `keyhold = host=127.0.0.1 port=${target} dbname=keyhold`,
+    `${name} = host=127.0.0.1 port=${url.port} dbname=${name}`,
     "[pgbouncer]",
     "listen_addr = 127.0.0.1",
     `listen_port = ${port}`,
@@ -94,7 +98,7 @@ async function configure(dir: string, port: number, target: number): Promise<voi
     `auth_file = ${join(dir, "users.txt")}`,
     `admin_users = ${ADMIN}`,
     "pool_mode = transaction",
-    "default_pool_size = 60",
+    `default_pool_size = ${poolSize}`,
     "server_login_retry = 1",
     "ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout,enable_seqscan,jit,extra_float_digits",
   ];
