@@ -103,16 +103,16 @@ describe.each(table(WITH_ID))("$httpMethod of $rpc.name", ({ rpc, httpMethod, pa
 
 const LISTS = [paths.issued, paths.imported];
 
-/** The raw query and the field that the error names. */
+/** The raw query and the field that the error names, shortened if it is longer than those of the query or not of words. */
 const QUERIES: readonly (readonly [query: string, field: string])[] = [
   ["page_size=1&page_size=2", "page_size"],
   ["page_size=1&pageSize=1", "page_size"],
   ["filter=&filter=", "filter"],
   ["unknown=1", "unknown"],
   ["page-size=1", "page-size"],
-  ["PAGE_SIZE=1", "PAGE_SIZE"],
-  ["page_size[]=1", "page_size[]"],
-  ["page_size.a=1", "page_size.a"],
+  ["PAGE_SIZE=1", "PAGE_S…"],
+  ["page_size[]=1", "page_s…"],
+  ["page_size.a=1", "page_s…"],
   ["=1", ""],
   ["page_size", "page_size"],
   ["page_size=", "page_size"],
@@ -138,7 +138,7 @@ const QUERIES: readonly (readonly [query: string, field: string])[] = [
   ["filter=%ED%A0%80", "filter"],
   ["filter=a%00b", "filter"],
   ["__proto__=1", "__proto__"],
-  ["constructor=1", "constructor"],
+  ["constructor=1", "constr…"],
   ["toString=1", "toString"],
 ];
 

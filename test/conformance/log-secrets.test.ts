@@ -314,6 +314,7 @@ test("no table contains a secret", async () => {
     "accepted_databases",
     "api_keys",
     "bulk_changes",
+    "creators",
     "hash_prefix_lengths",
     "hash_schemes",
     "hmac_keys",

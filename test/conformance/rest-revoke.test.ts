@@ -125,7 +125,8 @@ describe.each(table(KINDS))("revoking an %s key", (_, own, other, make) => {
 
   test("by its own credential has no description", async () => {
     const { keyId, credential } = await make();
-    expectRefused(await byItself(credential, { revocation_description: "x" }), invalid("revocation_description"));
+    // Longer than the fields of this request, so that it is not quoted.
+    expectRefused(await byItself(credential, { revocation_description: "x" }), invalid('["revoca…"]'));
     expect((await read(keyId)).status).toBe("KEY_STATUS_ACTIVE");
   });
 });

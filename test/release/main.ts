@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -46,6 +46,13 @@ const commit = git("rev-parse", "HEAD");
 const isClean = git("status", "--porcelain") === "";
 const logs = await mkdtemp(join(tmpdir(), "keyhold-suites-"));
 const start = performance.now();
+const running = new Set<ChildProcess>();
+// A suite has processes of its own, such as servers.
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => {
+    for (const { pid } of running) if (pid !== undefined) process.kill(-pid, signal);
+    process.exit(1);
+  });
 /** The last lines of suites that failed. */
 const ends: string[] = [];
 
@@ -85,7 +92,10 @@ async function runSuite({ name, command, gate }: Suite): Promise<Result> {
     cwd: root,
     env: { ...process.env, ...(isGate ? { ...FIXED_SEEDS, ...gate } : {}) },
     stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
   });
+  running.add(child);
+  child.once("close", () => running.delete(child));
   const file = createWriteStream(log);
   child.stdout.pipe(file, { end: false });
   child.stderr.pipe(file, { end: false });

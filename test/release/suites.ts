@@ -4,8 +4,8 @@ export interface Suite {
   /** Environment variables that shorten the suite for the gate; null: the gate leaves it out. */
   readonly gate: Readonly<Record<string, string>> | null;
   /**
-   * Suites with `cores` compute, and run one after another. Those with `clocks` mostly wait, for leases, time limits and restarts, and run
-   * beside them. `alone` runs before both, since it has a time limit of its own and has two workers.
+   * Suites with `cores` compute, and run one after another. Those with `clocks` mostly wait, for leases and restarts, and run beside them.
+   * `alone` runs before both: its tests have two workers, and threads with the policy SCHED_IDLE, which a busy machine does not run.
    */
   readonly bound: "alone" | "cores" | "clocks";
 }
@@ -22,7 +22,16 @@ export const SUITES: readonly Suite[] = [
     name: "packages, killed processes, time limits, long pages",
     command: ["npm", "run", "--silent", "test:long"],
     gate: { KEYHOLD_FAULT_ROUNDS: "12" },
-    bound: "clocks",
+    bound: "alone",
+  },
+  {
+    name: "the API without the fast path",
+    command: [
+      ...(["env", "KEYHOLD_FAST_PATH=off", "vitest", "run", "test/conformance", "test/auth"] as const),
+      ...FAST_PATH_TESTS.map((name) => `test/transport/${name}.test.ts`),
+    ],
+    gate: {},
+    bound: "alone",
   },
   {
     name: "failovers of the database",
@@ -41,15 +50,6 @@ export const SUITES: readonly Suite[] = [
     command: ["npm", "run", "--silent", "test:upgrade"],
     gate: { KEYHOLD_UPGRADE_CHECKER: "off" },
     bound: "clocks",
-  },
-  {
-    name: "the API without the fast path",
-    command: [
-      ...(["env", "KEYHOLD_FAST_PATH=off", "vitest", "run", "test/conformance", "test/auth"] as const),
-      ...FAST_PATH_TESTS.map((name) => `test/transport/${name}.test.ts`),
-    ],
-    gate: {},
-    bound: "cores",
   },
   {
     name: "conformance of Connect, gRPC and gRPC-Web",

@@ -63,6 +63,7 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [hmacKeys.createHmacKey, (body) => post(paths.hmacKeys, body)],
   [hmacKeys.listHmacKeys, () => ({ method: "GET", path: paths.hmacKeys })],
   [hmacKeys.deleteHmacKey, ({ hmac_key_id }) => ({ method: "DELETE", path: `${paths.hmacKeys}/${hmac_key_id}` })],
+  [keys.getApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.keys}/${key_id}` })],
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
   [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],
   [keys.listApiKeys, (query) => ({ method: "GET", path: paths.keys, query })],
