@@ -128,15 +128,25 @@ async function scrapeUntil(isOver: () => boolean): Promise<void> {
 /** Restarts a node, replaces a worker and terminates the connections of the database in turn. */
 async function harmUntil(isOver: () => boolean): Promise<void> {
   const harms = [
-    () => restarted.stop("SIGTERM").then(() => restarted.start()),
+    () => restartBy("SIGTERM"),
     async () =>
       process.kill((await workerPids()).find((pid) => pid !== kept) ?? kept, random.pick(["SIGKILL", "SIGTERM"])),
-    () => restarted.stop().then(() => restarted.start()),
+    () => restartBy("SIGKILL"),
     () => database.admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'keyhold%'`,
   ];
   for (let turn = 0; !isOver(); turn++) {
     await sleep(FAULT_INTERVAL);
     await harms[turn % harms.length]?.();
+  }
+}
+
+/** A start fails if the database does not answer in time, as on a busy machine. */
+async function restartBy(signal: NodeJS.Signals): Promise<void> {
+  await restarted.stop(signal);
+  for (let attempt = 1; !restarted.isAlive; attempt++) {
+    await restarted.start().catch((error: unknown) => {
+      if (attempt === 10) throw error;
+    });
   }
 }
 

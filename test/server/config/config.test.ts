@@ -19,6 +19,21 @@ const PASSWORD = "p4ssw0rd-of-the-database";
 const DATABASE = { KEYHOLD_DATABASE_URL: `postgres://keyhold:${PASSWORD}@db:5432/keyhold`, KEYHOLD_ROOT_SECRET: ROOT };
 const OIDC = { KEYHOLD_OIDC_ISSUER: "https://id.example", KEYHOLD_OIDC_AUDIENCE: "keyhold" };
 
+/** With an endpoint. */
+const TRACING: readonly (readonly [string, Environment, Config["tracing"]])[] = [
+  ["the default sampler", {}, { parentBased: true, ratio: 1 }],
+  ["no exporter", { OTEL_TRACES_EXPORTER: "none" }, null],
+  ["off", { OTEL_SDK_DISABLED: "TRUE" }, null],
+  ["on", { OTEL_SDK_DISABLED: "false", OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf" }, { parentBased: true, ratio: 1 }],
+  ["always_on", { OTEL_TRACES_SAMPLER: "always_on", OTEL_TRACES_SAMPLER_ARG: "0" }, { parentBased: false, ratio: 1 }],
+  ["always_off", { OTEL_TRACES_SAMPLER: "always_off" }, { parentBased: false, ratio: 0 }],
+  ["parentbased_always_off", { OTEL_TRACES_SAMPLER: "parentbased_always_off" }, { parentBased: true, ratio: 0 }],
+  ...["0", "0.25", "1"].map((ratio) => {
+    const sampler = { OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: ratio };
+    return [`a ratio of ${ratio}`, sampler, { parentBased: false, ratio: Number(ratio) }] as const;
+  }),
+];
+
 /** The configuration of an empty environment. */
 const DEFAULTS: Config = {
   host: "127.0.0.1",
@@ -193,6 +208,14 @@ const GOOD: readonly (readonly [string, Environment, Partial<Config>])[] = [
   ["no fast path", { KEYHOLD_FAST_PATH: "off" }, { fastPath: false }],
   ["a request buffer", { KEYHOLD_REQUEST_BUFFER_SIZE: "32" }, { requestBufferBytes: 32 * 2 ** 20 }],
   ["silence", { KEYHOLD_LOG_LEVEL: "silent" }, { logLevel: "silent" }],
+  ...TRACING.map(
+    ([name, variables, tracing]) =>
+      [
+        `tracing: ${name}`,
+        { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318", ...variables },
+        { tracing },
+      ] as const,
+  ),
 ];
 
 describe("an environment configures", () => {
@@ -317,6 +340,16 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
     (count) => [`${count} workers`, "KEYHOLD_WORKERS", { KEYHOLD_WORKERS: count }] as const,
   ),
   ["an unknown log level", "KEYHOLD_LOG_LEVEL", { KEYHOLD_LOG_LEVEL: "verbose" }],
+  ...[
+    ["OTEL_TRACES_EXPORTER", "zipkin"],
+    ["OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"],
+    ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"],
+    ["OTEL_TRACES_SAMPLER", "parentbased"],
+    ...["-0.1", "1.1", "all"].map((ratio) => ["OTEL_TRACES_SAMPLER_ARG", ratio] as const),
+  ].map(([variable = "", value]) => {
+    const others = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318", OTEL_TRACES_SAMPLER: "traceidratio" };
+    return [`${variable} ${value}`, variable, { ...others, [variable]: value }] as const;
+  }),
 ];
 
 describe("an environment is rejected with the name of the variable for", () => {

@@ -18,6 +18,7 @@ test.each(ALL)("%s has the form of OAuth, and is no verdict", (_, error) => {
   const { code, headers, body } = oauthError(error, "a");
   const { error: name, error_description: description, ...others } = JSON.parse(body);
   expect(NAMES).toContain(name);
+  expect(["server_error", "temporarily_unavailable"].includes(name)).toBe(code >= 500 || code === 429);
   expect([typeof description, others]).toEqual(["string", {}]);
   expect(code).toBeGreaterThanOrEqual(400);
   expect(headers).toMatchObject({ "cache-control": "no-store", "content-length": String(Buffer.byteLength(body)) });
