@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { type Expected, expectRefused, importKey, newRawKey, succeeded, table } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
+import { importHashed } from "../support/hashed-keys.ts";
 import { type Answer, issue, type Json, paths, type RestClient } from "../support/rest.ts";
 
 /** A caller that expires cannot give a right over Keyhold for longer than it has its own. */
@@ -29,6 +30,11 @@ const later = () => new Date(Date.parse(end) + 1).toISOString();
 
 const lasting = async (fields: Json = {}) => (await issue(rest, { scopes: SCOPES, ...fields })).keyId;
 const lastingImport = async () => (await importKey(rest, { scopes: SCOPES })).keyId;
+/** Must be adopted before the end, and then expires by these fields. */
+const adoptable = async (fields: Json) => {
+  const adopt_before_time = new Date(Date.parse(end) - 1_000).toISOString();
+  return (await importHashed(rest, { scopes: SCOPES, adopt_before_time, ...fields })).keyId;
+};
 const patch = (path: string, keyId: string, body: Json, mask?: string) =>
   guest("PATCH", `${path}/${keyId}${mask === undefined ? "" : `?update_mask=${mask}`}`, body);
 
@@ -40,6 +46,10 @@ const ATTACKS: readonly (readonly [title: string, attempt: () => Promise<Answer>
   ["imports a key", () => guest("POST", paths.imported, draft({ raw_key: newRawKey() }))],
   ["renames a lasting key", async () => patch(paths.issued, await lasting(), { name: "mine" })],
   ["renames a lasting imported key", async () => patch(paths.imported, await lastingImport(), { name: "mine" })],
+  [
+    "renames a key that lives on once it is adopted",
+    async () => patch(paths.imported, await adoptable({ expire_time: later() }), { name: "mine" }),
+  ],
   ["gives a lasting key the scope", async () => patch(paths.issued, await lasting({ scopes: [] }), { scopes: SCOPES })],
   [
     "gives a lasting imported key the scope",
@@ -104,6 +114,8 @@ describe("an expiring administrator", () => {
     const body = succeeded(await guest("POST", paths.issued, draft({ expire_time: end })));
     const { key_id: keyId } = body.issued_api_key;
     for (const answer of [
+      await patch(paths.issued, keyId, { name: "as long" }),
+      await patch(paths.imported, await adoptable({ expire_time: end }), { name: "as long" }),
       await patch(paths.issued, keyId, { name: "x", scopes: [...SCOPES, "keyhold:derive"], ttl: "30m" }),
       await guest("POST", `${paths.issued}/${keyId}:rotate`, {}),
       await guest("POST", `${paths.keys}/${keyId}:disable`, {}),

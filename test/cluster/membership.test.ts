@@ -157,6 +157,20 @@ describe("a node is notified", () => {
 });
 
 describe("awaiting propagation", () => {
+  test("sends a barrier only if there are other nodes", async () => {
+    const { url, sql } = await database();
+    const [node] = await joined(url, "a");
+    const barriers: string[] = [];
+    await sql.listen("keyhold_changes", (payload) => {
+      if (payload.startsWith("barrier ")) barriers.push(payload);
+    });
+    await node?.awaitPropagation();
+    await joined(url, "b");
+    await node?.awaitPropagation();
+    await eventually(async () => barriers.length > 0);
+    expect(barriers).toEqual([expect.stringMatching(/^barrier \S+ 2$/)]);
+  });
+
   test("returns at once without other nodes", async () => {
     const { url } = await database();
     const [node] = (await joined(url, "a")) as [TestNode];

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { paceAt, SLICE, startWork } from "../../src/keys/time-box.ts";
 
 const onChanged = () => {};
@@ -23,6 +23,18 @@ test("work ends after the step after which it may not continue", async () => {
   let steps = 0;
   expect(await startWork({ mayContinue: () => steps < 2, onChanged })(async () => ++steps === 100)).toBe(false);
   expect(steps).toBe(2);
+});
+
+test("work ends with the step during which its time is over", async () => {
+  let [steps, time] = [0, performance.now()];
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => time);
+  onTestFinished(() => clock.mockRestore());
+  const work = startWork({ mayContinue: () => true, onChanged });
+  const isComplete = await work(async () => {
+    time += 1_000;
+    return ++steps === 100;
+  });
+  expect([isComplete, steps]).toEqual([false, 6]);
 });
 
 test("while other work keeps the event loop busy, steps become smaller", async () => {

@@ -8,19 +8,23 @@ export type Shape = keyof typeof SHAPES;
 /** Rows per statement. */
 const CHUNK = 10_000;
 
-/** Stores descendants of a key, as admin tokens that were created one by the other. Returns the id of the last. */
+/**
+ * Stores descendants of a key, as admin tokens that were created one by the other. Returns the id of the last. Their ids are lower than those
+ * of keys that the service creates.
+ */
 export async function addDescendants(sql: ISql, root: string, count: number, shape: Shape = "chain"): Promise<string> {
-  const idOf = (number: string) => `CASE ${number} WHEN 0 THEN $1 ELSE md5($1 || '/' || ${number})::uuid::text END`;
+  const newId = (number: string) => `overlay(md5($1::text || '/' || ${number}) PLACING '0000' FROM 1)::uuid`;
+  const idOf = (number: string) => `CASE ${number} WHEN 0 THEN $1 ELSE ${newId(number)}::text END`;
   for (let start = 1; start <= count; start += CHUNK) {
     await sql.unsafe(
       `INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id, created_by)
-       SELECT md5($1 || '/' || i)::uuid, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id,
+       SELECT ${newId("i")}, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id,
          'admin-token:' || ${idOf(`(${SHAPES[shape]})`)}
        FROM api_keys CROSS JOIN generate_series($2::integer, $3::integer) AS i WHERE key_id = $1::text::uuid`,
       [root, start, Math.min(start + CHUNK - 1, count)],
     );
   }
-  const [last] = await sql.unsafe("SELECT md5($1::text || '/' || $2::integer)::uuid::text AS id", [root, count]);
+  const [last] = await sql.unsafe(`SELECT ${newId("$2::integer")} AS id`, [root, count]);
   return last?.id;
 }
 
