@@ -2,7 +2,18 @@ import { acceptDatabase } from "../postgres/accepted-databases.ts";
 import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
 import { writeServerLog } from "../postgres/server-log.ts";
 import { withResources } from "./command.ts";
-import { note, type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
+import {
+  type Cell,
+  fieldCell,
+  headerOf,
+  note,
+  type OutputOptions,
+  stateCell,
+  tableText,
+  write,
+  writeJson,
+  writeResult,
+} from "./output.ts";
 
 /** Prints the servers that share the database: a table, or a JSON array with durations in milliseconds. */
 export function showCluster(options: OutputOptions): Promise<void> {
@@ -10,7 +21,7 @@ export function showCluster(options: OutputOptions): Promise<void> {
     const nodes = await listNodes(database);
     if (options.json === true) await writeJson(nodes.map(toJson));
     else if (nodes.length === 0) note("no server is running on this database");
-    else await write(tableText([HEADER, ...nodes.map(columnsOf)]));
+    else await write(tableText([headerOf(HEADER), ...nodes.map(columnsOf)]));
   });
 }
 
@@ -36,10 +47,10 @@ function stateOf({ leaseAge, ttl }: Pick<NodeStatus, "leaseAge" | "ttl">): strin
   return leaseAge <= ttl ? "live" : "gone";
 }
 
-function columnsOf({ name, version, leaseAge, ttl, feedLag, joinTime }: NodeStatus): string[] {
-  const state = stateOf({ leaseAge, ttl });
+function columnsOf({ name, version, leaseAge, ttl, feedLag, joinTime }: NodeStatus): Cell[] {
+  const state = stateCell(stateOf({ leaseAge, ttl }));
   const lag = feedLag === null ? "-" : `${feedLag.toFixed(1)} ms`;
-  return [name, version, state, seconds(leaseAge), seconds(ttl), lag, joinTime.toISOString()];
+  return [name, version, state, seconds(leaseAge), seconds(ttl), lag, fieldCell("join_time", joinTime.toISOString())];
 }
 
 function seconds(milliseconds: number): string {

@@ -18,6 +18,15 @@ export function withRemote(command: Command): Command {
     .option("--ca-file <file>", "additional trusted certificates, PEM (default: KEYHOLD_CA_FILE)");
 }
 
+/** Adds the choice of one field, for scripts. */
+export function withOutput(command: Command): Command {
+  return command.addOption(
+    new Option("--output <field>", "print only this field of each key, such as id, name or metadata.plan").conflicts(
+      "json",
+    ),
+  );
+}
+
 export function withSecret(command: Command): Command {
   return command.option("--out <file>", "write the secret to a new file (mode 0600) instead of stdout");
 }

@@ -1,9 +1,13 @@
 import { styleText } from "node:util";
+import { systemClock } from "../lib/clock.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
+import { relativeTime } from "./relative-time.ts";
 
 /** Options of every command with output. */
 export interface OutputOptions {
   readonly json?: boolean;
+  /** The field of which only the value is printed. */
+  readonly output?: string;
 }
 
 /** Text for people. Styles are shown on terminals with colours. */
@@ -87,8 +91,12 @@ export function writeResult({ json }: OutputOptions, value: JsonValue, text: Tex
 
 /** Writes non-empty fields for people, one per line. */
 export function writeFields(fields: JsonObject, stream: NodeJS.WriteStream = process.stdout): Promise<void> {
-  const rows = Object.entries(fields).map(([name, value]) => [name, displayValue(value)]);
-  return write(tableText(rows.filter(([, text]) => text !== "")), stream);
+  const rows = Object.entries(fields).map(([name, value]) => {
+    const text = displayValue(value);
+    const relative = stream.isTTY && isTime(name, value) ? ` (${relativeTime(value, systemClock.now())})` : "";
+    return [name, name === "status" ? stateCell(text) : text + relative];
+  });
+  return write(tableText(rows.filter(([, value]) => textOf(value) !== "")), stream);
 }
 
 /** Writes one object: JSON in the format of REST, or its fields for people. */
@@ -96,11 +104,26 @@ export function writeObject(json: JsonObject, options: OutputOptions): Promise<v
   return options.json === true ? writeJson(json) : writeFields(json);
 }
 
+/** A cell of a table. */
+export type Cell = string | Styled;
+
+/** Returns the cells of a header. */
+export function headerOf(titles: readonly string[]): Styled[] {
+  return titles.map((text) => ({ text, style: "bold" }));
+}
+
 /** Returns a table with aligned columns. */
-export function tableText(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const padded = rows.map((row) => row.map((text, column) => text.padEnd(widths[column] ?? 0)));
-  return padded.map((cells) => `${cells.join("  ").trimEnd()}\n`).join("");
+export function tableText(rows: readonly (readonly Cell[])[]): Text {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => textOf(row[column]).length)));
+  return rows.map((row) => {
+    const last = row.findLastIndex((one) => textOf(one) !== "");
+    const padding = (column: number) => "".padEnd((widths[column] ?? 0) - textOf(row[column]).length + 2);
+    return [row.slice(0, last + 1).map((one, column) => [one, column === last ? "" : padding(column)]), "\n"];
+  });
+}
+
+function textOf(one: Cell = ""): string {
+  return typeof one === "string" ? one : one.text;
 }
 
 /** Formats a table cell. */
@@ -109,14 +132,41 @@ export function cell(value: unknown): string {
   return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text || "-";
 }
 
-/** Formats a value of a record for people, on one line. */
-function displayValue(value: unknown): string {
-  return onOneLine(textOf(value));
+/** Formats the cell of a field: a time is relative on a terminal, and a status has a colour. */
+export function fieldCell(field: string, value: unknown): Cell {
+  if (field === "status" || field === "result") return stateCell(cell(value));
+  return process.stdout.isTTY && isTime(field, value) ? relativeTime(value, systemClock.now()) : cell(value);
 }
 
-function textOf(value: unknown): string {
+const STATE_STYLES: Readonly<Record<string, Style>> = {
+  ACTIVE: "green",
+  PASS: "green",
+  live: "green",
+  DISABLED: "yellow",
+  EXPIRED: "yellow",
+  gone: "yellow",
+  REVOKED: "red",
+  FAIL: "red",
+};
+
+/** Formats a state with its colour. */
+export function stateCell(text: string): Cell {
+  const style = STATE_STYLES[text];
+  return style === undefined ? text : { text, style };
+}
+
+function isTime(field: string, value: unknown): value is string {
+  return field.endsWith("_time") && typeof value === "string" && value !== "";
+}
+
+/** Formats a value of a record for people, on one line. */
+function displayValue(value: unknown): string {
+  return onOneLine(plainText(value));
+}
+
+function plainText(value: unknown): string {
   if (value === undefined || value === null) return "";
-  if (Array.isArray(value)) return value.map(textOf).join(" ");
+  if (Array.isArray(value)) return value.map(plainText).join(" ");
   if (typeof value !== "object") return String(value).replace(ENUM_PREFIX, "");
   return Object.entries(value)
     .map(([name, inner]) => `${name}=${typeof inner === "string" ? inner : JSON.stringify(inner)}`)

@@ -5,8 +5,9 @@ import { file_keyhold_v2alpha1_hmac_keys } from "../../gen/keyhold/v2alpha1/hmac
 import { file_keyhold_v2alpha1_imported_api_keys } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { file_keyhold_v2alpha1_issued_api_keys } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { file_keyhold_v2alpha1_self_service } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { isJsonObject, type JsonObject } from "../lib/json.ts";
-import { type OutputOptions, writeObject } from "./output.ts";
+import { invalidArgument } from "../domain/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
+import { type OutputOptions, write, writeObject } from "./output.ts";
 
 const registry = createRegistry(
   file_keyhold_v2alpha1_api_key,
@@ -25,7 +26,26 @@ export function restJson(message: Message): JsonObject {
   return json;
 }
 
-/** Writes a message of the API: JSON in the format of REST, or its fields for people. */
+/** Writes a message of the API: JSON in the format of REST, the value of one field, or its fields for people. */
 export function writeMessage(message: Message, options: OutputOptions): Promise<void> {
-  return writeObject(restJson(message), options);
+  if (options.output === undefined) return writeObject(restJson(message), options);
+  return write(`${fieldOf(message, options.output)}\n`);
+}
+
+/**
+ * Returns the value of a field of a message for scripts: `name`, `metadata.plan`, or `id` for its identifier. Empty if it is not set. Throws
+ * `INVALID_ARGUMENT` if there is no such field.
+ */
+export function fieldOf(message: Message, path: string): string {
+  const names = registry.getMessage(message.$typeName)?.fields.map(({ name }) => name) ?? [];
+  const [first = "", ...rest] = path.split(".");
+  const name = first === "id" ? names.find((one) => one.endsWith("_id")) : names.find((one) => one === first);
+  if (name === undefined) throw invalidArgument("--output", `must be one of id, ${names.join(", ")}`);
+  const value = restJson(message)[name];
+  return scriptValue(rest.length > 0 && isJsonObject(value) ? value[rest.join(".")] : value);
+}
+
+function scriptValue(value: JsonValue | undefined): string {
+  if (value === undefined) return "";
+  return typeof value === "string" ? value : JSON.stringify(value);
 }

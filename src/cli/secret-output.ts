@@ -4,7 +4,7 @@ import { invalidArgument } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../lib/json.ts";
 import { type OutputOptions, write, writeFields, writeJson } from "./output.ts";
 import { shownPath } from "./redact.ts";
-import { restJson } from "./rest-json.ts";
+import { fieldOf, restJson } from "./rest-json.ts";
 
 export interface SecretOptions extends OutputOptions {
   /** A new file for the secret, which then does not go to stdout. */
@@ -25,6 +25,8 @@ export interface CreatedSecret {
  * file `--out`.
  */
 export async function outputSecret(options: SecretOptions, create: () => Promise<CreatedSecret>): Promise<void> {
+  if (options.output !== undefined && options.out === undefined)
+    throw invalidArgument("--output", "requires --out, since standard output has the secret");
   if (options.out !== undefined) return toFile(options.out, options, create);
   const created = await create();
   if (options.json === true) return writeJson(restJson(created.answer));
@@ -43,7 +45,8 @@ async function toFile(path: string, options: OutputOptions, create: () => Promis
   });
   await file.writeFile(`${created.secret}\n`);
   await file.sync();
-  const { secret, answer } = created;
+  const { secret, answer, record } = created;
+  if (options.output !== undefined && record !== undefined) return write(`${fieldOf(record, options.output)}\n`);
   await (options.json === true ? writeJson(without(secret, restJson(answer))) : writeFields(recordOf(created)));
 }
 

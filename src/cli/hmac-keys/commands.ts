@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { HASH_ENCODING_NAMES } from "../hash-options.ts";
-import { examples, withCredential, withRemote } from "../options.ts";
+import { examples, withCredential, withOutput, withRemote } from "../options.ts";
 
 /** Adds `keyhold hmac-keys`. Each verb imports its code when it runs. */
 export function addHmacKeysCommands(program: Command): void {
@@ -16,8 +16,7 @@ export function addHmacKeysCommands(program: Command): void {
         .makeOptionMandatory(),
     )
     .action(async (id, options) => (await import("./hmac-keys.ts")).createHmacKey(id, options));
-  hmacKeys
-    .command("list")
+  withOutput(hmacKeys.command("list"))
     .description("list the keys of HMACs, with the number of imported keys that still need each")
     .action(async (options) => (await import("./hmac-keys.ts")).listHmacKeys(options));
   hmacKeys

@@ -12,6 +12,7 @@ import {
   ttlOption,
   withCredential,
   withKeyFields,
+  withOutput,
   withPresentation,
   withRemote,
   withSecret,
@@ -25,9 +26,13 @@ export function addKeysCommands(program: Command): void {
   addCredentialCommands(keys);
   addBulk(keys, REASONS);
   addImport(keys);
-  for (const command of keys.commands)
+  for (const command of keys.commands) {
+    if (WITH_OUTPUT.includes(command.name())) withOutput(command);
     withRemote(command).addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
+  }
 }
+
+const WITH_OUTPUT = ["issue", "list", "get", "update", "rotate", "revoke", "disable", "enable", "verify"];
 
 function addKeyCommands(keys: Command): void {
   withSecret(withKeyFields(keys.command("issue")))
@@ -142,13 +147,13 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "keyhold keys issue --name 'deploy bot' --actor team_42 --scope deploy read --ttl 90d",
     "keyhold keys issue --name ci --actor team_42 --metadata env=prod --out ci.secret",
     "keyhold keys issue --name office --actor team_42 --allow-ip 203.0.113.0/24 2001:db8::/32",
-    "keyhold keys issue --name ci --actor team_42 --json | jq -r .issued_api_key.key_id",
+    "keyhold keys issue --name ci --actor team_42 --out ci.secret --output id",
   ],
   list: [
     "keyhold keys list --limit 20",
     `keyhold keys list --filter 'actor_id="team_42" AND status=KEY_STATUS_ACTIVE'`,
     "keyhold keys list --kind all --status active --expiring-within 30d",
-    "keyhold keys list --imported --unused-for 90d --json | jq -r '.[].key_id'",
+    "keyhold keys list --imported --unused-for 90d --output id",
     "keyhold keys list --not-adopted --json | jq length",
   ],
   get: [`keyhold keys get ${KEY_ID}`],

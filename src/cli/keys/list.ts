@@ -1,8 +1,8 @@
+import type { Message } from "@bufbuild/protobuf";
 import { parseDuration } from "../../domain/duration.ts";
-import type { JsonObject } from "../../lib/json.ts";
-import { cell, jsonText, note, tableText, write } from "../output.ts";
+import { fieldCell, headerOf, jsonText, note, tableText, write } from "../output.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
-import { restJson } from "../rest-json.ts";
+import { fieldOf, restJson } from "../rest-json.ts";
 
 export interface ListOptions extends RemoteOptions, Selection {
   readonly kind: "issued" | "imported" | "all";
@@ -28,7 +28,9 @@ export interface Selection {
 export async function list(options: ListOptions): Promise<void> {
   const filter = filterOf(options);
   const pages = pagesOf(await openRemote(options), options, filter);
-  await (options.json === true ? writeArray(pages) : writeTable(pages, options.kind));
+  if (options.json === true) await writeArray(pages);
+  else if (options.output !== undefined) await writeValues(pages, options.output);
+  else await writeTable(pages, options.kind);
 }
 
 /**
@@ -60,14 +62,14 @@ function quoted(text: string): string {
 }
 
 /** Yields the keys of each page that has any. */
-async function* pagesOf(remote: Remote, options: ListOptions, filter: string): AsyncGenerator<JsonObject[]> {
+async function* pagesOf(remote: Remote, options: ListOptions, filter: string): AsyncGenerator<readonly Message[]> {
   const { kind, limit = Number.POSITIVE_INFINITY } = options;
   const fetchPage = pageReader(remote, kind);
   let left = limit;
   let pageToken = "";
   do {
     const { keys, nextPageToken } = await fetchPage({ filter, pageSize: Math.min(left, options.pageSize), pageToken });
-    if (keys.length > 0) yield keys.map(restJson);
+    if (keys.length > 0) yield keys;
     left -= keys.length;
     pageToken = nextPageToken;
   } while (pageToken !== "" && left > 0);
@@ -96,19 +98,24 @@ function pageReader({ apiKeys, issuedApiKeys, importedApiKeys }: Remote, kind: L
 }
 
 /** Writes a JSON array with one key per line. */
-async function writeArray(pages: AsyncIterable<readonly JsonObject[]>): Promise<void> {
+async function writeArray(pages: AsyncIterable<readonly Message[]>): Promise<void> {
   let before = "[\n";
   for await (const keys of pages) {
-    await write(before + keys.map((key) => jsonText(key)).join(",\n"));
+    await write(before + keys.map((key) => jsonText(restJson(key))).join(",\n"));
     before = ",\n";
   }
   await write(before === ",\n" ? "\n]\n" : "[]\n");
 }
 
+/** Writes the value of a field of each key, one per line. */
+async function writeValues(pages: AsyncIterable<readonly Message[]>, field: string): Promise<void> {
+  for await (const keys of pages) await write(keys.map((key) => `${fieldOf(key, field)}\n`));
+}
+
 /** The columns by field. */
 const COLUMNS = {
-  key_id: "KEY ID",
   name: "NAME",
+  key_id: "KEY ID",
   actor_id: "ACTOR ID",
   status: "STATUS",
   scopes: "SCOPES",
@@ -118,11 +125,11 @@ const COLUMNS = {
 };
 
 /** Writes a table with the header above the first page only; the list of both kinds has the kind of each key. */
-async function writeTable(pages: AsyncIterable<readonly JsonObject[]>, kind: ListOptions["kind"]): Promise<void> {
+async function writeTable(pages: AsyncIterable<readonly Message[]>, kind: ListOptions["kind"]): Promise<void> {
   const columns = Object.entries(kind === "all" ? { ...COLUMNS, kind: "KIND" } : COLUMNS);
-  let header = [columns.map(([, title]) => title)];
+  let header = [headerOf(columns.map(([, title]) => title))];
   for await (const keys of pages) {
-    const rows = keys.map((key) => columns.map(([field]) => cell(key[field])));
+    const rows = keys.map(restJson).map((key) => columns.map(([field]) => fieldCell(field, key[field])));
     await write(tableText([...header, ...rows]));
     header = [];
   }

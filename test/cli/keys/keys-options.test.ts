@@ -88,7 +88,7 @@ test("a list of many pages is one array, up to the limit", async () => {
   expect((await answerOf(["list", ...filter])).map(nameOf)).toEqual(names.toReversed());
   expect((await answerOf(["list", ...filter, "--limit", "4"])).map(nameOf)).toEqual(names.toReversed().slice(0, 4));
   const { stdout } = await keys(["list", ...filter]);
-  expect(stdout.split("\n").filter((line) => line.startsWith("KEY ID"))).toHaveLength(1);
+  expect(stdout.split("\n").filter((line) => line.startsWith("NAME"))).toHaveLength(1);
 });
 
 test("lists both kinds, and combines the conditions of all options", async () => {

@@ -102,7 +102,7 @@ test("imports a raw key from stdin, lists and deletes it", async () => {
   expect(await answerOf(["update", key_id, "--name", "older portal"])).toMatchObject({ name: "older portal" });
   const { stdout } = await keys(["list", "--imported", "--filter", 'actor_id="team_3"']);
   expect(stdout).toMatch(
-    new RegExp(`^KEY ID +NAME .*\\n${key_id} +older portal +team_3 +ACTIVE +- +20[^ ]+Z +- +(-|20[^ ]+Z)\\n$`),
+    new RegExp(`^NAME +KEY ID .*\\nolder portal +${key_id} +team_3 +ACTIVE +- +20[^ ]+Z +- +(-|20[^ ]+Z)\\n$`),
   );
   await answerOf(["delete", key_id]);
   expect((await rest()("GET", `${paths.imported}/${key_id}`)).status).toBe(404);
