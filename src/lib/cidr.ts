@@ -50,6 +50,27 @@ function maskOf(prefix: number, index: number): number {
   return length === 0 ? 0 : (-1 << (WORD_BITS - length)) >>> 0;
 }
 
+/** Returns whether canonical CIDR blocks together contain every address of IPv4, or every one of IPv6. */
+export function coverEverything(cidrs: readonly string[]): boolean {
+  const prefixes = (words: number) =>
+    cidrs.flatMap((cidr) => {
+      const [text = "", length] = cidr.split("/");
+      const address = parseAddress(text);
+      if (address?.length !== words) return [];
+      return Array.from(address, (word) => word.toString(2).padStart(WORD_BITS, "0"))
+        .join("")
+        .slice(0, Number(length));
+    });
+  return [1, 4].some((words) => coverPrefix(prefixes(words), ""));
+}
+
+/** Returns whether blocks, as the bits of their prefixes, contain every address that begins with these bits. */
+function coverPrefix(blocks: readonly string[], bits: string): boolean {
+  const within = blocks.filter((block) => block.startsWith(bits));
+  if (within.length === 0 || within.includes(bits)) return within.length > 0;
+  return coverPrefix(within, `${bits}0`) && coverPrefix(within, `${bits}1`);
+}
+
 /** Blocks as words, each followed by its mask: one pair for a block of IPv4, four for one of IPv6. */
 export interface CompiledCidrs {
   readonly ipv4: Uint32Array;

@@ -1,4 +1,4 @@
-import { compileCidrs, contains, type ParsedCidr, parseCidr } from "./cidr.ts";
+import { compileCidrs, contains, coverEverything, parseCidr } from "./cidr.ts";
 import { formatAddress, parseAddress } from "./ip-address.ts";
 
 /**
@@ -7,10 +7,20 @@ import { formatAddress, parseAddress } from "./ip-address.ts";
  */
 export type ClientAddressOf = (peer: string, forwardedFor: string | undefined) => string;
 
-/** Parses a block of trusted proxies. All addresses are none: the header would count from everyone, who can write anything. */
-export function parseProxies(text: string): ParsedCidr {
-  const parsed = parseCidr(text);
-  return "cidr" in parsed && parsed.cidr.endsWith("/0") ? { problem: "would trust every client" } : parsed;
+/** The blocks of a list in their canonical form, or what is wrong with the list. */
+export type ParsedNetworks = { readonly cidrs: readonly string[] } | { readonly problem: string };
+
+/** Parses blocks of trusted peers. They must not contain all addresses together: the peer would be no condition any more. */
+export function parseNetworks(texts: readonly string[]): ParsedNetworks {
+  const cidrs: string[] = [];
+  for (const text of texts) {
+    const parsed = parseCidr(text);
+    if ("problem" in parsed) return { problem: `has ${JSON.stringify(text)}, which ${parsed.problem}` };
+    cidrs.push(parsed.cidr);
+  }
+  return coverEverything(cidrs)
+    ? { problem: "would trust every client: its networks contain all addresses" }
+    : { cidrs };
 }
 
 /**

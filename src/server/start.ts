@@ -3,6 +3,7 @@ import type { MetricsPort } from "../observability/metrics/port.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
 import { isOurs } from "../postgres/server-log.ts";
 import type { Config } from "./config/config.ts";
+import { dangersOf } from "./config/dangers.ts";
 import { cannotListen, requireFree } from "./listening.ts";
 import { openResources, type Resources, type ResourcesOptions } from "./resources.ts";
 import type { ServeOptions, Service } from "./service.ts";
@@ -111,17 +112,11 @@ function databaseLog(logger: FastifyBaseLogger) {
 
 /** Logs that the server is ready; scripts wait for this first line with `url`. `metrics` is the URL of the metrics. */
 export function announce(
-  { auth }: Pick<Config, "auth">,
+  config: Config,
   { url, gatewayUrl }: Pick<Service, "url" | "gatewayUrl">,
   logger: FastifyBaseLogger,
   metrics: string | undefined,
 ): void {
-  logger.info({ url, gateways: gatewayUrl, metrics, auth }, `Keyhold is listening on ${url}`);
-  if (auth.length === 0) {
-    logger.warn(
-      "KEYHOLD_AUTH is not set: everyone on this machine may do everything, and no other machine can connect",
-    );
-  } else if (auth.includes("none")) {
-    logger.warn("KEYHOLD_AUTH has none: everyone who reaches this address may do everything");
-  }
+  logger.info({ url, gateways: gatewayUrl, metrics, auth: config.auth }, `Keyhold is listening on ${url}`);
+  for (const { message, remedy } of dangersOf(config)) logger.warn(`${message}: ${remedy}`);
 }

@@ -1,5 +1,6 @@
-import { type ClientAddressOf, clientAddressBehind, parseProxies } from "../lib/client-address.ts";
+import { type ClientAddressOf, clientAddressBehind, parseNetworks } from "../lib/client-address.ts";
 import { type Monotonic, systemMonotonic } from "../lib/clock.ts";
+import { type CredentialPlace, findCredential } from "../lib/request-credential.ts";
 import { type Rejection, reject, rejectAs, rejectCredential } from "./rejection.ts";
 import {
   requireScopes,
@@ -40,9 +41,16 @@ export type AdmittedCredential = VerifiedCredential &
 /** Request headers as in Node: names in lower case. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
+/** Every field of a request: `headers` of Node has only the first `Authorization` (Node docs, `message.headers`). */
+interface Fields {
+  readonly headersDistinct?: Readonly<Record<string, readonly string[] | undefined>>;
+}
+
 /** What is read of a request. */
-export interface AdmittedRequest {
+export interface AdmittedRequest extends Fields {
   readonly headers: RequestHeaders;
+  /** The request of Node, in frameworks with their own. */
+  readonly raw?: Fields;
   /** The connection. A Unix socket has no address. */
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
@@ -58,7 +66,7 @@ export function createAdmission<R extends AdmittedRequest, T extends VerifiedCre
   { onError = warnAtIntervals(), trustedProxies = [], ...options }: AdmissionOptions<R> = {},
 ): (request: R) => Promise<Admission<T>> {
   requireValid(options);
-  const addressOf = clientAddressBehind(trustedProxies.map(toCidr));
+  const addressOf = clientAddressBehind(toCidrs(trustedProxies));
   return async (request) => {
     const admission = await admit(request, verifier, addressOf, options);
     if (!admission.admitted && admission.error !== undefined) onError(admission.error, request);
@@ -66,21 +74,25 @@ export function createAdmission<R extends AdmittedRequest, T extends VerifiedCre
   };
 }
 
+const PLACES: readonly CredentialPlace[] = [{ kind: "bearer" }, { kind: "header", name: "x-api-key" }];
+
 /**
  * Checks the credential in `Authorization: Bearer` or `X-API-Key`, and responds as RFC 6750 §3 says: 401 without a valid credential, 403
- * without the scopes, 400 with two credentials (§2); 503 if it could not be verified.
+ * without the scopes, 400 with two credentials (§2) or a malformed one; 503 if it could not be verified.
  */
 async function admit<T extends VerifiedCredential>(
-  { headers, socket }: AdmittedRequest,
+  { headers, headersDistinct, raw, socket }: AdmittedRequest,
   verifier: Verifier<T>,
   addressOf: ClientAddressOf,
   { requiredScopes = [], audience, realm = "api" }: Requirements,
 ): Promise<Admission<T>> {
-  const [credential, ...more] = [bearer(headers.authorization), apiKey(headers["x-api-key"])].filter(Boolean);
+  const all: RequestHeaders = headersDistinct ?? raw?.headersDistinct ?? headers;
+  const header = (name: string) => [all[name] ?? []].flat();
+  const credential = findCredential(PLACES, { header, originalUri: undefined });
   if (credential === undefined)
     // §3.1: without authentication information, no error code.
     return reject(401, "send a credential as Authorization: Bearer or X-API-Key", { realm });
-  if (more.length > 0) return rejectAs("invalid_request", "send one credential, not two", { realm });
+  if (typeof credential !== "string") return rejectAs("invalid_request", credential.problem, { realm });
   const clientIp = addressOf(socket.remoteAddress ?? "", headers["x-forwarded-for"]?.toString());
   const verdict = await verifier.verify(credential, { clientIp, requiredScopes, audience });
   // A verifier of another make may ignore the scopes.
@@ -103,18 +115,10 @@ function requireValid({ requiredScopes = [], audience, realm = "" }: Requirement
   if (!/^[ -~]*$/.test(realm)) throw new TypeError("realm: must be printable ASCII");
 }
 
-function toCidr(text: string): string {
-  const parsed = parseProxies(text);
-  if ("cidr" in parsed) return parsed.cidr;
-  throw new TypeError(`trustedProxies: ${JSON.stringify(text)} ${parsed.problem}`);
-}
-
-function bearer(authorization: RequestHeaders[string]): string {
-  return /^bearer +(.+)$/i.exec(String(authorization ?? ""))?.[1]?.trim() ?? "";
-}
-
-function apiKey(header: RequestHeaders[string]): string {
-  return String(header ?? "").trim();
+function toCidrs(trustedProxies: readonly string[]): readonly string[] {
+  const parsed = parseNetworks(trustedProxies);
+  if ("cidrs" in parsed) return parsed.cidrs;
+  throw new TypeError(`trustedProxies: ${parsed.problem}`);
 }
 
 /** Milliseconds between warnings: during an outage every request fails. */

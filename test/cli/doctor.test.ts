@@ -112,6 +112,24 @@ describe("local checks", () => {
       ["ok callers are authenticated by admin-token", "warning 0.0.0.0 is served without TLS"],
     ],
     [
+      "access",
+      { KEYHOLD_METRICS_HOST: "0.0.0.0", KEYHOLD_STALE_GRACE: "1h" },
+      [
+        /^ok/,
+        /^warning the metrics on 0\.0\.0\.0 require no/,
+        /^warning while .* a revoked key is accepted for up to 3600 s/,
+      ],
+    ],
+    ["access", { KEYHOLD_METRICS_HOST: "::1", KEYHOLD_STALE_GRACE: "5m" }, [/^ok/]],
+    [
+      "gateways",
+      {
+        ...{ KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_GATEWAY_CREDENTIALS: "query:key" },
+        ...{ KEYHOLD_GATEWAY_PORT: "0", KEYHOLD_GATEWAY_HOST: "::" },
+      },
+      [/^warning :: is served to gateways without TLS/, /^warning credentials in the query/, /^ok /],
+    ],
+    [
       "port",
       { KEYHOLD_HOST: "203.0.113.1", KEYHOLD_PORT: "4420", KEYHOLD_METRICS_PORT: "off" },
       [/^error cannot listen on 203.* \(EADDRNOTAVAIL\)/],

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { freePort } from "../support/free-port.ts";
 import { runKeyhold, type Serving, serve } from "../support/keyhold.ts";
@@ -108,7 +109,11 @@ export interface Keys {
 
 export const ACTOR = "team_42";
 
-export async function makeKeys({ issue, revoke, derive }: Servers): Promise<Keys> {
+/** Makes the keys, with one that the servers do not know. */
+export async function makeKeys(
+  { issue, revoke, derive }: Pick<Servers, "issue" | "revoke" | "derive">,
+  unknown: string | Promise<string> = issuedElsewhere(),
+): Promise<Keys> {
   const valid = await issue({ actor_id: ACTOR, scopes: ["read", "write"] });
   const [other, revoked, expired, withoutScope, restricted] = await Promise.all([
     issue(),
@@ -118,18 +123,22 @@ export async function makeKeys({ issue, revoke, derive }: Servers): Promise<Keys
     issue({ ip_restriction: { allowed_cidrs: [`${CLIENT}/32`] } }),
   ]);
   await revoke(revoked.keyId);
-  // Well-formed, with a valid checksum: a key of a server that is gone.
-  const elsewhere = await startServers("");
-  const unknown = await elsewhere.issue().finally(() => elsewhere.close());
+  await sleep(1_000);
   return {
     valid: valid.secret,
     keyId: valid.keyId,
     other: other.secret,
-    unknown: unknown.secret,
+    unknown: await unknown,
     revoked: revoked.secret,
     expired: expired.secret,
     withoutScope: withoutScope.secret,
     billing: await derive(valid.secret, "billing"),
     restricted: restricted.secret,
   };
+}
+
+/** Returns a well-formed key with a valid checksum, of a server that is gone. */
+async function issuedElsewhere(): Promise<string> {
+  const elsewhere = await startServers("");
+  return (await elsewhere.issue().finally(() => elsewhere.close())).secret;
 }

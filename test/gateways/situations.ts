@@ -15,6 +15,7 @@ export interface Situation {
 }
 
 const bearer = (credential: string): Fields => [["Authorization", `Bearer ${credential}`]];
+const apiKey = (credential: string): Fields => [["X-Api-Key", credential]];
 
 /** Requests without an upgrade. A gateway's own status or other limit is in its `limits`. */
 export const SITUATIONS: readonly Situation[] = [
@@ -64,6 +65,34 @@ export const SITUATIONS: readonly Situation[] = [
     name: "two credentials in one header",
     sent: ({ valid, other }) => ({ headers: [["Authorization", `Bearer ${valid}, Bearer ${other}`]] }),
     status: 400,
+  },
+  {
+    name: "the same credential in two Authorization headers",
+    sent: ({ valid }) => ({ headers: [...bearer(valid), ...bearer(valid)] }),
+    status: 400,
+  },
+  {
+    name: "two X-Api-Key headers",
+    sent: ({ valid }) => ({ headers: [...apiKey(valid), ...apiKey(valid)] }),
+    status: 400,
+  },
+  {
+    name: "the same credential in two headers",
+    sent: ({ valid }) => ({ headers: [...bearer(valid), ...apiKey(valid)] }),
+    status: 200,
+  },
+  {
+    name: "bearer in lower case",
+    sent: ({ valid }) => ({ headers: [["authorization", `bearer  ${valid}`]] }),
+    status: 200,
+  },
+  { name: "Bearer without a credential", sent: () => ({ headers: [["Authorization", "Bearer"]] }), status: 400 },
+  { name: "a credential that is not ASCII", sent: () => ({ headers: bearer("\u00ff") }), status: 400 },
+  { name: "another scheme", sent: () => ({ headers: [["Authorization", "Basic eDp5"]] }), status: 401 },
+  {
+    name: "another scheme beside X-Api-Key",
+    sent: ({ valid }) => ({ headers: [["Authorization", "Basic eDp5"], ...apiKey(valid)] }),
+    status: 200,
   },
   { name: "X-Api-Key", sent: ({ valid }) => ({ headers: [["X-Api-Key", valid]] }), status: 200 },
   {
@@ -119,6 +148,21 @@ export const SITUATIONS: readonly Situation[] = [
     status: 403,
   },
 ];
+
+/** What only depends on the headers of a request to an application that needs the scope `read`. */
+export const OF_HEADERS = SITUATIONS.filter(({ sent }) => {
+  const keys = new Proxy({} as Keys, { get: (_, name) => String(name) });
+  return !Object.keys(sent(keys)).some((field) => ["method", "target", "body"].includes(field));
+});
+
+/**
+ * Status of services that verify credentials themselves, where it is not that of gateways: they do not tell whoever has found a key that it
+ * is valid elsewhere.
+ */
+export const SERVICE_STATUSES: Readonly<Record<string, number>> = {
+  ...{ "wrong address": 401, "wrong address with spoofed X-Forwarded-For": 401 },
+  "a token for another audience": 401,
+};
 
 /** Paths that a client may hope are not protected, or are Keyhold's. Each is sent without a credential, and with a valid one. */
 export const PATHS: readonly string[] = [

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { allowsAddress, parseCidr } from "../../src/lib/cidr.ts";
+import { allowsAddress, coverEverything, parseCidr } from "../../src/lib/cidr.ts";
 import { isShared, share } from "../../src/lib/memoize.ts";
 import { table } from "../support/conformance.ts";
 import { address, almostAddress, ipv4, ipv6, normalized } from "./ip-addresses.ts";
@@ -174,3 +174,26 @@ function textOf6(value: bigint): string {
 function textOf4(value: bigint): string {
   return [24n, 16n, 8n, 0n].map((shift) => Number((value >> shift) & 255n)).join(".");
 }
+
+test("blocks that are split at random cover everything, and no longer without one of them", () => {
+  const splits = fc.array(fc.nat(), { maxLength: 40 });
+  fc.assert(
+    fc.property(splits, fc.nat(), (choices, left) => {
+      const bits = 32;
+      let blocks: { start: number; prefix: number }[] = [{ start: 0, prefix: 0 }];
+      for (const choice of choices) {
+        const at = choice % blocks.length;
+        const { start, prefix } = blocks[at] ?? { start: 0, prefix: bits };
+        if (prefix === bits) continue;
+        const half = { start: start + 2 ** (bits - prefix - 1), prefix: prefix + 1 };
+        blocks = [...blocks.toSpliced(at, 1), { start, prefix: prefix + 1 }, half];
+      }
+      const texts = blocks.map(({ start, prefix }) => {
+        const words = [24, 16, 8, 0].map((shift) => Math.floor(start / 2 ** shift) % 256);
+        return `${words.join(".")}/${prefix}`;
+      });
+      expect(coverEverything(["2001:db8::/32", ...texts, "10.0.0.0/8"])).toBe(true);
+      expect(coverEverything(["2001:db8::/32", ...texts.toSpliced(left % texts.length, 1)])).toBe(false);
+    }),
+  );
+});

@@ -11,16 +11,28 @@ import { type AdmissionOptions, createAdmission, warnAtIntervals } from "../../s
 import { requireCredential as expressMiddleware } from "../../src/verifier/express.ts";
 import { requireCredential as fastifyHook } from "../../src/verifier/fastify.ts";
 import { createKeyVerifier, createTokenVerifier, type Verifier } from "../../src/verifier/index.ts";
-import { revoke, table, useService } from "../support/conformance.ts";
+import { send } from "../gateways/client.ts";
+import { type Keys, makeKeys } from "../gateways/servers.ts";
+import { OF_HEADERS, SERVICE_STATUSES } from "../gateways/situations.ts";
+import { derive, revoke, table, useService } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
 import { issue } from "../support/rest.ts";
 
 const suite = useService();
 
 let secret: string;
+let keys: Keys;
 let unreachable: Verifier;
 beforeAll(async () => {
   ({ secret } = await issue(suite.rest, { scopes: ["read"] }));
+  keys = await makeKeys(
+    {
+      issue: (fields = {}) => issue(suite.rest, { scopes: ["read"], ...fields }),
+      revoke: (keyId) => revoke(suite.rest, keyId),
+      derive: async (credential, audience) => (await derive(suite.rest, credential, { audience: [audience] })).token,
+    },
+    "unknown",
+  );
   unreachable = createKeyVerifier({ baseUrl: `http://127.0.0.1:${await freePort()}`, retry: false });
 });
 
@@ -40,6 +52,7 @@ const startFastify: Start = async (verifier) => {
   const onError = (error: Error, { url }: FastifyRequest) => void reports.push({ error, path: url });
   app.get("/", { onRequest: fastifyHook(verifier) }, handler);
   app.get("/write", { onRequest: fastifyHook(verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }) }, handler);
+  app.get("/read", { onRequest: fastifyHook(verifier, { requiredScopes: ["read"] }) }, handler);
   app.get("/scoped", { onRequest: fastifyHook(verifier, SCOPED) }, handler);
   app.get("/behind-proxy", { onRequest: fastifyHook(verifier, { trustedProxies: ["127.0.0.1"] }) }, handler);
   app.get("/unreachable", { onRequest: fastifyHook(unreachable) }, handler);
@@ -55,6 +68,7 @@ const startExpress: Start = async (verifier) => {
   const onError = (error: Error, { path }: express.Request) => void reports.push({ error, path });
   app.get("/", expressMiddleware(verifier), handler);
   app.get("/write", expressMiddleware(verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }), handler);
+  app.get("/read", expressMiddleware(verifier, { requiredScopes: ["read"] }), handler);
   app.get("/scoped", expressMiddleware(verifier, SCOPED), handler);
   app.get("/behind-proxy", expressMiddleware(verifier, { trustedProxies: ["127.0.0.1"] }), handler);
   app.get("/unreachable", expressMiddleware(unreachable), handler);
@@ -105,14 +119,12 @@ describe.for(
     expect(await get("/", other)).toMatchObject({ status: 200 });
   });
 
-  test.for<Record<string, string>>([
-    {},
-    { authorization: "Bearer" },
-    { authorization: "Basic eDp5" },
-    { "x-api-key": "" },
-  ])("requests a credential if there is none: %j", async (headers) => {
-    expect(await get("/", headers)).toMatchObject({ status: 401, challenge: 'Bearer realm="api"' });
-  });
+  test.for<Record<string, string>>([{}, { authorization: "Basic eDp5" }, { "x-api-key": "" }])(
+    "requests a credential if there is none: %j",
+    async (headers) => {
+      expect(await get("/", headers)).toMatchObject({ status: 401, challenge: 'Bearer realm="api"' });
+    },
+  );
 
   test("rejects an invalid credential without quoting it", async () => {
     const answer = await get("/", { authorization: "Bearer wrong-credential" });
@@ -125,11 +137,20 @@ describe.for(
   });
 
   test("rejects two credentials", async () => {
-    const headers = { authorization: `Bearer ${secret}`, "x-api-key": secret };
+    const headers = { authorization: `Bearer ${secret}`, "x-api-key": "other" };
+    const why = "the request has two different credentials";
     expect(await get("/", headers)).toMatchObject({
       status: 400,
-      challenge: 'Bearer realm="api", error="invalid_request", error_description="send one credential, not two"',
+      challenge: `Bearer realm="api", error="invalid_request", error_description="${why}"`,
     });
+  });
+
+  test.for(OF_HEADERS)("$name: as a gateway", async ({ name, sent, status, challenge = "" }) => {
+    const answer = await send(app.url, { ...sent(keys), target: "/read" });
+    expect(answer.status).toBe(SERVICE_STATUSES[name] ?? status);
+    if (answer.status === 200) return;
+    expect(answer.header("WWW-Authenticate")).toMatch(/^Bearer /);
+    if (answer.status === status) expect(answer.header("WWW-Authenticate")).toContain(challenge);
   });
 
   test("names the required scopes, unless the challenge cannot contain one", async () => {
@@ -311,6 +332,7 @@ test.for<[string, AdmissionOptions]>([
   ["trustedProxies", { trustedProxies: ["10.0.0.1/8"] }],
   ["trustedProxies", { trustedProxies: ["0.0.0.0/0"] }],
   ["trustedProxies", { trustedProxies: ["::/0"] }],
+  ["trustedProxies", { trustedProxies: ["0.0.0.0/1", "128.0.0.0/1"] }],
   ["trustedProxies", { trustedProxies: ["proxy.example.com"] }],
 ])("refuses options that no request could meet: %s", ([name, options]) => {
   expect(() => createAdmission(unreachable, options)).toThrow(new RegExp(`^${name}: `));

@@ -11,7 +11,7 @@ import { toGateways } from "./gateways.ts";
 import { toTokenLimits } from "./token-limits.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
-import { hostName, integer, list, oneOf, origin, postgresUrl, proxies, serverUrl } from "./values.ts";
+import { hostName, integer, list, networks, oneOf, origin, postgresUrl, serverUrl } from "./values.ts";
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -133,7 +133,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
-    trustedProxies: list(get("KEYHOLD_TRUSTED_PROXIES")).map(proxies),
+    trustedProxies: networks("KEYHOLD_TRUSTED_PROXIES", get("KEYHOLD_TRUSTED_PROXIES")),
     /** What gateways may ask, and how. */
     gateways: toGateways(get),
     /** Limit of calls per second without a credential from one address; null: none. */

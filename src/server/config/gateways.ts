@@ -1,9 +1,8 @@
-import type { CredentialPlace } from "../../api/gateways/credentials.ts";
 import { metadataHeader } from "../../api/gateways/identity-headers.ts";
 import { GATEWAY_CALLER_METHODS } from "../../auth/gateway-callers.ts";
 import { invalidArgument } from "../../domain/errors.ts";
-import { parseCidr } from "../../lib/cidr.ts";
-import { type Get, integer, list, oneOf } from "./values.ts";
+import type { CredentialPlace } from "../../lib/request-credential.ts";
+import { type Get, integer, list, networks, oneOf } from "./values.ts";
 
 /** The protocols in which gateways ask. */
 const GATEWAYS = ["forward-auth", "ext-authz"] as const;
@@ -26,7 +25,7 @@ function readGateways(get: Get) {
     protocols: names("KEYHOLD_GATEWAYS", get("KEYHOLD_GATEWAYS"), GATEWAYS),
     callers: names("KEYHOLD_GATEWAY_CALLERS", get("KEYHOLD_GATEWAY_CALLERS") ?? "token", GATEWAY_CALLER_METHODS),
     /** Canonical CIDR blocks of gateways. */
-    networks: list(get("KEYHOLD_GATEWAY_NETWORKS")).map(network),
+    networks: networks("KEYHOLD_GATEWAY_NETWORKS", get("KEYHOLD_GATEWAY_NETWORKS")),
     /** A file with the certificates of the CA of gateways; null: none is asked for a client certificate. */
     clientCaFile: get("KEYHOLD_GATEWAY_CLIENT_CA_FILE") ?? null,
     /** Null: the port of the service. */
@@ -67,13 +66,6 @@ function requireComplete({
 
 function names<T extends string>(variable: string, text: string | undefined, allowed: readonly T[]): readonly T[] {
   return [...new Set(list(text))].map((name) => oneOf(variable, name, allowed));
-}
-
-function network(text: string): string {
-  const parsed = parseCidr(text);
-  const problem = "problem" in parsed ? parsed.problem : "would permit every address";
-  if ("cidr" in parsed && !parsed.cidr.endsWith("/0")) return parsed.cidr;
-  throw invalidArgument("KEYHOLD_GATEWAY_NETWORKS", `has ${JSON.stringify(text)}, which ${problem}`);
 }
 
 /** A token (RFC 9110 §5.6.2), also for cookies (RFC 6265 §4.1.1) and parameters. */

@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../domain/errors.ts";
-import { parseProxies } from "../../lib/client-address.ts";
+import { parseNetworks } from "../../lib/client-address.ts";
 import { parseConnectionUrl } from "../../postgres/connection-url.ts";
 
 /** Returns the value of a variable; undefined if it is not set or empty. */
@@ -30,11 +30,11 @@ export function hostName(text: string): string {
   );
 }
 
-/** Returns the canonical text of a block of proxies. */
-export function proxies(text: string): string {
-  const parsed = parseProxies(text);
-  if ("cidr" in parsed) return parsed.cidr;
-  throw invalidArgument("KEYHOLD_TRUSTED_PROXIES", `has ${JSON.stringify(text)}, which ${parsed.problem}`);
+/** Returns the canonical CIDR blocks of trusted peers. */
+export function networks(name: string, text: string | undefined): readonly string[] {
+  const parsed = parseNetworks(list(text));
+  if ("cidrs" in parsed) return parsed.cidrs;
+  throw invalidArgument(name, parsed.problem);
 }
 
 /** Returns the text unchanged. Errors do not contain it because it may include a password. */

@@ -336,6 +336,17 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ...["*", "true", "localhost", "10.0.0.1/8", "10.0.0.0/33", "fe80::1%eth0", "0.0.0.0/0", "::/0", "::ffff:0:0/96"].map(
     (proxy) => [`the proxy ${proxy}`, "KEYHOLD_TRUSTED_PROXIES", { KEYHOLD_TRUSTED_PROXIES: proxy }] as const,
   ),
+  ...["0.0.0.0/1,128.0.0.0/1", "10.0.0.1,128.0.0.0/1, 64.0.0.0/2,0.0.0.0/2", "8000::/1,10.0.0.0/8,::/1"].flatMap(
+    (all) =>
+      [
+        [`the proxies ${all}`, "KEYHOLD_TRUSTED_PROXIES", { KEYHOLD_TRUSTED_PROXIES: all }],
+        [
+          `the gateways ${all}`,
+          "KEYHOLD_GATEWAY_NETWORKS",
+          { KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_GATEWAY_CALLERS: "network", KEYHOLD_GATEWAY_NETWORKS: all },
+        ],
+      ] as const,
+  ),
   ...["0", "257", "-1", "2.5", "all", "Auto"].map(
     (count) => [`${count} workers`, "KEYHOLD_WORKERS", { KEYHOLD_WORKERS: count }] as const,
   ),

@@ -1,23 +1,23 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { isLoopback } from "../../../server/config/config.ts";
+import type { Config } from "../../../server/config/config.ts";
+import { type Danger, dangersOf } from "../../../server/config/dangers.ts";
 import { createOidcVerifier } from "../../../token/oidc/verifier.ts";
 import { explain } from "../../failure.ts";
-import { type Check, error, ok, warning } from "../finding.ts";
+import { type Check, error, type Finding, ok, warning } from "../finding.ts";
 
 /** Checks authentication and transport encryption. */
-export const checkAccess: Check = async ({ config: { auth, host, tls } }) => {
-  const open = auth.length === 0 || auth.includes("none");
-  const who = auth.length === 0 ? "every program on this machine" : "everyone who can reach the port";
-  return [
-    open
-      ? warning(`${who} has full access`, "set KEYHOLD_AUTH=admin-token and run keyhold admin token create")
-      : ok(`callers are authenticated by ${auth.join(", ")}`),
-    ...(tls === null && !isLoopback(host)
-      ? [warning(`${host} is served without TLS`, "set KEYHOLD_TLS_CERT_FILE, or terminate TLS at a proxy")]
-      : []),
-  ];
+export const checkAccess: Check = async ({ config }) => {
+  const { auth } = config;
+  const isOpen = auth.length === 0 || auth.includes("none");
+  return [...(isOpen ? [] : [ok(`callers are authenticated by ${auth.join(", ")}`)]), ...dangersIn("access", config)];
 };
+
+/** Returns the dangers of the configuration that belong to a check. */
+export function dangersIn(name: Danger["check"], config: Config): readonly Finding[] {
+  const dangers = dangersOf(config).filter(({ check }) => check === name);
+  return dangers.map(({ message, remedy }) => warning(message, remedy));
+}
 
 /** An unsigned token that makes the verifier look up the issuer's keys. */
 const UNSIGNED = [{ alg: "RS256", kid: "keyhold-doctor" }, { iss: "" }]

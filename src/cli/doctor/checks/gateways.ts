@@ -1,5 +1,6 @@
 import type { Config } from "../../../server/config/config.ts";
 import { type Check, type Finding, ok, warning } from "../finding.ts";
+import { dangersIn } from "./access.ts";
 
 /** Checks who may ask as a gateway, and whether gateways can say who their clients are. */
 export const checkGateways: Check = async ({ config }) => {
@@ -8,19 +9,16 @@ export const checkGateways: Check = async ({ config }) => {
   const known = callers.length === 0 ? "by nothing" : `by ${callers.join(" or ")}`;
   return [
     ...evaluateCallers(config),
+    ...dangersIn("gateways", config),
     ...evaluateAddresses(config),
     ok(`gateways ask by ${protocols.join(" and ")}, and are known ${known}`),
   ];
 };
 
-function evaluateCallers({ auth, gateways }: Config): Finding[] {
-  if (auth.length === 0) {
-    const message = "requests of gateways are refused: without KEYHOLD_AUTH, none may come through a proxy";
-    return [warning(message, "set KEYHOLD_AUTH=admin-token")];
-  }
-  if (!auth.includes("none") || !gateways.callers.includes("token")) return [];
-  const message = "gateways need no token: KEYHOLD_AUTH has none";
-  return [warning(message, "remove none from KEYHOLD_AUTH, or set KEYHOLD_GATEWAY_CALLERS to network or mtls")];
+function evaluateCallers({ auth }: Config): Finding[] {
+  if (auth.length > 0) return [];
+  const message = "requests of gateways are refused: without KEYHOLD_AUTH, none may come through a proxy";
+  return [warning(message, "set KEYHOLD_AUTH=admin-token")];
 }
 
 /** Over gRPC, Envoy names the address of its own peer. */

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type CredentialPlace, findCredential } from "../../../src/api/gateways/credentials.ts";
-import { fieldsOf } from "../../../src/transport/headers.ts";
-import { table } from "../../support/conformance.ts";
+import { type CredentialPlace, findCredential } from "../../src/lib/request-credential.ts";
+import { fieldsOf } from "../../src/transport/headers.ts";
+import { table } from "../support/conformance.ts";
 
 const ALL: readonly CredentialPlace[] = [
   { kind: "bearer" },

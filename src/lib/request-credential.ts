@@ -1,4 +1,4 @@
-import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
+import { decodeFormText, splitForm } from "./form-encoding.ts";
 
 /** Where a client may put its credential. Header names are in lower case. */
 export type CredentialPlace =
