@@ -5,7 +5,7 @@ import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addHmacKeysCommands } from "./hmac-keys/commands.ts";
 import { addKeysCommands } from "./keys/commands.ts";
-import { allowIpOption, scopeOption, withJson } from "./options.ts";
+import { allowIpOption, scopeOption, withJson, withRemote } from "./options.ts";
 import { jsonText, writeResult } from "./output.ts";
 import { KeyholdCommand } from "./usage.ts";
 
@@ -115,6 +115,9 @@ function addOperatorCommands(program: Command): void {
   withJson(cluster.command("accept-database"))
     .description("let servers use a database that they reject because it has lost durable changes")
     .action(async (options) => (await import("./cluster.ts")).acceptCurrentDatabase(options));
+  withRemote(program.command("login"))
+    .description("store URL and token file for the commands that call a running server, after a check of both")
+    .action(async (options) => (await import("./login.ts")).login(options));
   withJson(program.command("doctor"))
     .description("check configuration, database, secrets and clocks, and print remedies; read-only")
     .action(async (options) => (await import("./doctor.ts")).doctor(options));

@@ -4,6 +4,7 @@ import { createKeyholdClient, type KeyholdClient } from "../client/client.ts";
 import { invalidArgument } from "../domain/errors.ts";
 import { readClientConfig } from "../server/config/config.ts";
 import { serverUrl } from "../server/config/values.ts";
+import { readContext } from "./context.ts";
 import { readInput } from "./credential-input.ts";
 import type { OutputOptions } from "./output.ts";
 import { shownPath } from "./redact.ts";
@@ -29,15 +30,33 @@ const TIMEOUT = 60_000;
  */
 export async function openRemote(options: RemoteOptions): Promise<Remote> {
   const config = readClientConfig();
-  const baseUrl = options.url === undefined ? config.url : serverUrl("--url", options.url);
-  if (options.caFile !== undefined) await trustCertificates("--ca-file", options.caFile);
-  else if (config.caFile !== null) await trustCertificates("KEYHOLD_CA_FILE", config.caFile);
-  const [name, file] =
-    options.tokenFile === undefined
-      ? (["KEYHOLD_TOKEN_FILE", config.tokenFile] as const)
-      : (["--token-file", options.tokenFile] as const);
-  const token = file === null ? config.token : (await readInput(name, file)).toString("utf8").trim();
+  const context = config.contextFile === null ? null : await readContext(config.contextFile);
+  const ofServer = options.url === undefined ? config.url : serverUrl("--url", options.url);
+  const baseUrl = ofServer ?? context?.url ?? DEFAULT_URL;
+  // The token of a context is sent to its server only.
+  const stored = context?.url === baseUrl ? context : null;
+  const caFile = firstGiven(options.caFile, ["KEYHOLD_CA_FILE", config.caFile], stored?.caFile, "--ca-file");
+  if (caFile !== null) await trustCertificates(...caFile);
+  const own = config.token === null ? stored?.tokenFile : null;
+  const tokenFile = firstGiven(options.tokenFile, ["KEYHOLD_TOKEN_FILE", config.tokenFile], own, "--token-file");
+  const token = tokenFile === null ? config.token : (await readInput(...tokenFile)).toString("utf8").trim();
   return { ...clientOf(baseUrl, token ?? undefined), url: baseUrl };
+}
+
+const DEFAULT_URL = "http://127.0.0.1:4420";
+
+type NamedFile = readonly [name: string, file: string];
+
+/** Returns the file of an option, of a variable, or of the context, with its name for errors; null if none is given. */
+function firstGiven(
+  option: string | undefined,
+  [variable, ofVariable]: readonly [string, string | null],
+  stored: string | null | undefined,
+  flag: string,
+): NamedFile | null {
+  if (option !== undefined) return [flag, option];
+  if (ofVariable !== null) return [variable, ofVariable];
+  return typeof stored === "string" ? ["keyhold login", stored] : null;
 }
 
 /** The URL is validated before, so a `TypeError` is about the token. */

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
+import { join } from "node:path";
 import { parseSecretPrefix } from "../../credential/format.ts";
 import { type DurationBounds, parseDuration } from "../../domain/duration.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
@@ -171,15 +172,21 @@ export function toClientConfig(environment: Environment) {
   const get = (name: string) => environment[name]?.trim() || null;
   const token = get("KEYHOLD_TOKEN");
   const tokenFile = get("KEYHOLD_TOKEN_FILE");
+  const url = get("KEYHOLD_URL");
+  const home = get("HOME") ?? get("USERPROFILE");
+  const configHome = get("XDG_CONFIG_HOME") ?? (home === null ? null : join(home, ".config"));
   if (token !== null && tokenFile !== null)
     throw invalidArgument("KEYHOLD_TOKEN_FILE", "cannot be set together with KEYHOLD_TOKEN");
   return {
-    url: serverUrl("KEYHOLD_URL", get("KEYHOLD_URL") ?? "http://127.0.0.1:4420"),
+    /** Null: not set. */
+    url: url === null ? null : serverUrl("KEYHOLD_URL", url),
     /** The admin token, or the file that contains it; null: none is sent. */
     token,
     tokenFile,
     /** A file of certificates that are trusted in addition to those of Node. */
     caFile: get("KEYHOLD_CA_FILE"),
+    /** Where `keyhold login` stores its context (XDG Base Directory Specification); null without a home folder. */
+    contextFile: configHome === null ? null : join(configHome, "keyhold", "context.json"),
   };
 }
 

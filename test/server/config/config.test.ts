@@ -415,8 +415,10 @@ test("all errors are reported together", () => {
 });
 
 describe("the commands that call a server", () => {
-  test("use the defaults of the server", () => {
-    expect(toClientConfig({})).toEqual({ url: "http://127.0.0.1:4420", token: null, tokenFile: null, caFile: null });
+  test("use the context of the home folder by default", () => {
+    const none = { url: null, token: null, tokenFile: null, caFile: null, contextFile: null };
+    expect(toClientConfig({})).toEqual(none);
+    expect(toClientConfig({ HOME: "/home/a" }).contextFile).toBe("/home/a/.config/keyhold/context.json");
   });
 
   test("read the server and the token from the environment", () => {
@@ -426,6 +428,7 @@ describe("the commands that call a server", () => {
       token: "t",
       tokenFile: null,
       caFile: null,
+      contextFile: null,
     });
   });
 
