@@ -1,4 +1,4 @@
-import type { Notice } from "postgres";
+import postgres, { type Notice } from "postgres";
 import { KeyholdError } from "../domain/errors.ts";
 
 /** Error codes of the driver and of `primary.ts` for a connection that could not be opened or was lost. */
@@ -52,6 +52,7 @@ const FOREIGN_SETTINGS: ReadonlyMap<unknown, string> = new Map([
  * internal.
  */
 export function databaseError(error: unknown): unknown {
+  if (error instanceof postgres.PostgresError) hideValues(error);
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === CANCELED) return tooLate(error);
   const foreign = FOREIGN_SETTINGS.get(code);
@@ -60,6 +61,22 @@ export function databaseError(error: unknown): unknown {
   if (typeof code !== "string") return error;
   if (NOT_LET_IN.has(code)) return unavailable("the database does not let this service in", error);
   return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database cannot be reached", error) : error;
+}
+
+/** What a log may say of an error of the database (PostgreSQL docs, 54.8). The other fields may contain values of the row. */
+const LOGGED_FIELDS: ReadonlySet<string> = new Set([
+  "name",
+  "severity",
+  "code",
+  "schema_name",
+  "table_name",
+  "constraint_name",
+]);
+
+/** Hides the other fields from loggers, which write what is enumerable. */
+function hideValues(error: postgres.PostgresError): void {
+  for (const field of Object.keys(error))
+    if (!LOGGED_FIELDS.has(field)) Object.defineProperty(error, field, { enumerable: false });
 }
 
 /** The error for a missing connection, with its cause if known. */

@@ -1,3 +1,5 @@
+import { inspect } from "node:util";
+import { pino } from "pino";
 import type { Sql } from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
@@ -111,4 +113,23 @@ const ARRAYS = table([
 test.each(ARRAYS)("a text array is stored and read unchanged: %j", async (items) => {
   const [row] = await sql`SELECT ${items}::text[] AS items, cardinality(${items}::text[]) AS count`;
   expect(row).toEqual({ items, count: items.length });
+});
+
+const SECRET = "actor-of-nobody-else";
+
+/** Statements whose error has the value in its details, its context, or both. */
+const REVEALING = table([
+  ["a duplicate", "CREATE TEMP TABLE t (actor text UNIQUE); INSERT INTO t VALUES ('$'), ('$')"],
+  ["a failing row", "CREATE TEMP TABLE t (actor text, n int NOT NULL); INSERT INTO t VALUES ('$', NULL)"],
+  ["a trigger", "DO $$ BEGIN RAISE EXCEPTION 'as asked' USING DETAIL = '$', HINT = '$', COLUMN = '$'; END $$"],
+  ["a query of a function", "DO $$ BEGIN EXECUTE 'SELECT 1 / 0 FROM (VALUES (''$'')) AS x'; END $$"],
+] as const);
+
+test.each(REVEALING)("what is logged of an error has no value: %s", async (_, statement) => {
+  const failure = await failureOf(sql.unsafe(statement.replaceAll(/\$(?!\$|[ ;])(?<!\$\$)/g, SECRET)));
+  expect(inspect(failure, { showHidden: true })).toContain(SECRET);
+  const lines: string[] = [];
+  pino({ serializers: {} }, { write: (line) => void lines.push(line) }).error({ err: failure }, "fault");
+  expect(lines.join("")).not.toContain(SECRET);
+  expect(JSON.parse(lines.join("")).err).toMatchObject({ code: expect.stringMatching(/^[0-9A-Z]{5}$/) });
 });

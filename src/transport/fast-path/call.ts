@@ -33,6 +33,8 @@ export interface Answer {
 /** An RPC, or an endpoint that is none, in one protocol and encoding. */
 export interface FastRoute<Req = unknown, Res = unknown> {
   readonly rpc: Pipeline<Req, Res>;
+  /** The name of the RPC, for the log. */
+  readonly name: string;
   readonly protocol: Protocol;
   readonly counter: CallCounter;
   /** Largest request body in bytes. */
@@ -74,6 +76,8 @@ export abstract class FastCall implements Call, CallLog {
   /** Whether the body exceeded the limit. The caller still learns first whether it may call at all. */
   protected isTooLarge = false;
   protected isOver = false;
+  /** Whether the RPC has received the call, and added its name to the log line. */
+  #isBegun = false;
   #code = OK;
   /** For the log. Those that are `Shared` are formatted once. */
   readonly #fields: LogFields[] = [];
@@ -119,6 +123,7 @@ export abstract class FastCall implements Call, CallLog {
   /** Serves the call, whose body is complete. The caller is authorized here, in the same tick that the call is served in. */
   run(): void {
     if (this.isOver) return;
+    this.#isBegun = true;
     try {
       const principal = this.route.rpc.admit(this);
       if (principal instanceof Promise) this.#awaitAdmission(principal);
@@ -204,7 +209,8 @@ export abstract class FastCall implements Call, CallLog {
     this.isOver = true;
     this.body = EMPTY;
     if (this.#timer !== undefined) clearTimeout(this.#timer);
-    const { counter, protocol } = this.route;
+    const { counter, protocol, name } = this.route;
+    if (!this.#isBegun) this.#fields.push({ rpc: name });
     const [code, elapsed] = [this.#code, this.#elapsed()];
     counter.end(code, elapsed);
     this.#onEnd?.(code, protocol);

@@ -15,6 +15,7 @@ export function extAuthzRoutes(check: Check, counters: CallCounters): ReadonlyMa
   const route: FastRoute<CheckedRequest, CheckAnswer> = {
     ...grpcForm(MAX_CHECK_BYTES, { read: (bytes) => readUsualCheck(bytes) ?? readAnyCheck(bytes), write }),
     rpc: check,
+    name: EXT_AUTHZ,
     counter: counters.of(EXT_AUTHZ, "grpc"),
   };
   return new Map(GRPC_TYPES.map((type) => [type, route as FastRoute]));

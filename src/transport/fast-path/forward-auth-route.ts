@@ -18,6 +18,7 @@ export function forwardAuthRoute(
   };
   return {
     rpc: pipeline,
+    name: FORWARD_AUTH,
     protocol: "rest",
     counter: counters.of(FORWARD_AUTH, "rest"),
     maxBodyBytes: 0,

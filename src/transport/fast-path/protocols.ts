@@ -28,7 +28,7 @@ export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters)
   for (const { rpc, json, proto } of rpcs) {
     const name = rpcName(rpc);
     const routes = (types: readonly string[], form: RouteForm) => {
-      const route = { ...form, rpc, counter: counters.of(name, form.protocol) };
+      const route = { ...form, rpc, name, counter: counters.of(name, form.protocol) };
       return types.map((type) => [type, route] as const);
     };
     const rpcRoutes = [
@@ -44,7 +44,7 @@ export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters)
 }
 
 /** A protocol and encoding of an RPC. */
-type RouteForm = Omit<FastRoute<Message, Response>, "rpc" | "counter">;
+type RouteForm = Omit<FastRoute<Message, Response>, "rpc" | "name" | "counter">;
 
 /** Returns the paths without variables whose request body is the whole message. */
 function restPaths({ method }: Rpc): string[] {
@@ -120,7 +120,7 @@ export interface BinaryCodec<Req, Res> {
 export function grpcForm<Req, Res extends object>(
   maxRequestBytes: number,
   proto: BinaryCodec<Req, Res>,
-): Omit<FastRoute<Req, Res>, "rpc" | "counter"> {
+): Omit<FastRoute<Req, Res>, "rpc" | "name" | "counter"> {
   const frame = memoize((response: Res) => {
     const bytes = toFrame(proto.write(response));
     // A memoized frame is copied: it must not keep the buffer pool alive.

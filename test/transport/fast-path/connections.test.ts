@@ -124,6 +124,18 @@ describe.for(http2Ways)("$name", (way) => {
     }
   });
 
+  test("a call that is reset before its body is complete is logged with its RPC, as it is counted", async () => {
+    const session = connectHttp2(fast.url);
+    onTestFinished(() => session.destroy());
+    const id = newId();
+    const stream = session.request({ ":method": "POST", ...head(id) });
+    stream.on("error", () => {});
+    stream.write(bodyOf(way, { credential: "ok" }).subarray(0, 1));
+    stream.close(constants.NGHTTP2_CANCEL);
+    const [line] = await fast.log(id);
+    expect(line).toMatchObject({ ...CANCELED, rpc: "keyhold.v2alpha1.ApiKeysService/VerifyApiKey" });
+  });
+
   test("bodies that are refused unread do not consume the window of the session", async () => {
     const session = connectHttp2(fast.url);
     onTestFinished(() => session.destroy());

@@ -160,6 +160,7 @@ function echoRoute(serve: (request: { call: Call; body: Uint8Array }) => Answer 
       },
     },
     protocol: "rest",
+    name: "test",
     counter: { end: () => {} },
     maxBodyBytes: 2 ** 17,
     decode: (bytes) => {
