@@ -29,6 +29,8 @@ export const LONG_TESTS = [
   // Many runs of a command.
   "test/cli/{secrets-of-servers,import/hash-import,import/resume,import/tables,keys/keys-options}.test.ts",
   "test/docs/long-pages.test.ts",
+  // A hundred thousand keys.
+  "test/auth/many-descendants.test.ts",
   // A test of `npm run test:hostile`.
   "test/hostile/runner.test.ts",
 ];

@@ -12,8 +12,8 @@ export interface WorkControl {
 /** Milliseconds that a call works, well below the 10 s after which the TypeScript client gives up. */
 const WORK_TIME = 5_000;
 
-/** Number of keys that one search finds: those that a call changes within its time. */
-export const SEARCH = 50_000;
+/** Number of keys that one search finds: about what a call changes within its time. */
+export const SEARCH = 20_000;
 
 /** How work is divided. Other changes of a key wait for its transaction, and verifications for the event loop that reads its rows. */
 interface Pace {
@@ -52,15 +52,17 @@ export function startWork({
 }: WorkControl): (step: (slice: number) => Promise<boolean>) => Promise<boolean> {
   const deadline = systemMonotonic() + WORK_TIME;
   return async (step) => {
-    for (let pace = paceAt(0); ; ) {
+    let utilization = 0;
+    for (;;) {
+      const pace = paceAt(utilization);
       const started = systemMonotonic();
       if (await step(pace.slice)) return true;
       const now = systemMonotonic();
       if (!mayContinue() || now > deadline) return false;
-      // During the pause only other work uses the event loop.
+      // During the pause only other work uses the event loop. The average, because a pause is short.
       const before = performance.eventLoopUtilization();
       await sleep(Math.min(Math.max((now - started) * pace.pause, MIN_PAUSE), deadline - now));
-      pace = paceAt(performance.eventLoopUtilization(before).utilization);
+      utilization = (utilization + performance.eventLoopUtilization(before).utilization) / 2;
     }
   };
 }

@@ -1,5 +1,7 @@
 import type { Fragment, Sql } from "postgres";
+import type { Principal } from "../domain/principal.ts";
 import type { DescendantStore } from "../keys/descendants.ts";
+import { reservedGrants } from "../keys/reserved-scopes.ts";
 import type { ChangeCommitter } from "./change-committer.ts";
 import { changeable, changeKeys, commitMany, selectChanged } from "./change-many.ts";
 import { allOf } from "./fragments.ts";
@@ -13,7 +15,7 @@ export function createDescendantStore(reads: Database, changes: ChangeCommitter)
     find: (keyId, { change, principal, now }, limit) =>
       reads.run(async (sql) => {
         const rows = await sql<{ keyId: string }[]>`
-          SELECT key_id FROM ${descendantsOf(sql, keyId)}
+          SELECT key_id FROM ${descendantsOf(sql, keyId, mayChangeAny(principal) ? limit : null)}
           WHERE ${allOf(sql, changeable(sql, change, principal, now))} LIMIT ${limit}`;
         return rows.map(({ keyId }) => keyId);
       }, "keys.find_descendants"),
@@ -30,13 +32,18 @@ export function createDescendantStore(reads: Database, changes: ChangeCommitter)
     count: (keyId, { restrictions }) =>
       reads.run(async (sql) => {
         const rows = await sql<{ count: number }[]>`
-          SELECT count(*)::integer AS count FROM ${descendantsOf(sql, keyId)} WHERE ${visibleTo(sql, restrictions)}`;
+          SELECT count(*)::integer AS count FROM ${descendantsOf(sql, keyId, null)} WHERE ${visibleTo(sql, restrictions)}`;
         return firstRow(rows).count;
       }, "keys.count_descendants"),
   };
 }
 
-/** The rows of the keys that are not revoked. */
-function descendantsOf(sql: Sql, keyId: string): Fragment {
-  return sql`descendants_of(${keyId}) AS key_id JOIN api_keys USING (key_id)`;
+/** The rows of descendants that are not revoked, at most `max`. */
+function descendantsOf(sql: Sql, keyId: string, max: number | null): Fragment {
+  return sql`descendants_of(${keyId}, ${max}) AS key_id JOIN api_keys USING (key_id)`;
+}
+
+/** Whether the search may end before the rights of the principal over each key are tested. */
+function mayChangeAny(principal: Principal): boolean {
+  return reservedGrants(principal) === "all" && principal.restrictions.actorIds === null;
 }

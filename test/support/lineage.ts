@@ -30,6 +30,6 @@ export async function addDescendants(sql: ISql, root: string, count: number, sha
 
 /** Returns the number of descendants that are not revoked. */
 export async function countDescendants(sql: ISql, root: string): Promise<number> {
-  const [row] = await sql`SELECT count(*)::integer AS count FROM descendants_of(${root})`;
+  const [row] = await sql`SELECT count(*)::integer AS count FROM descendants_of(${root}, NULL)`;
   return row?.count;
 }

@@ -70,10 +70,10 @@ BEGIN
 END
 $$;
 
--- Returns the keys that are not revoked and descend from this one. Each token is visited once, so that a cycle, which only a change by hand can
+-- Returns keys that are not revoked and descend from this one, at most `max`; null: all. Each token is visited once, so that a cycle, which only a change by hand can
 -- make, ends. Without the settings, a plan from when the tables were small would read them whole for every token. It runs as the owner, so that
 -- servers need no right on creators.
-CREATE FUNCTION descendants_of(root uuid) RETURNS SETOF uuid LANGUAGE sql STABLE SECURITY DEFINER
+CREATE FUNCTION descendants_of(root uuid, max integer) RETURNS SETOF uuid LANGUAGE sql STABLE SECURITY DEFINER
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
   WITH RECURSIVE tokens (key_id) AS (
     SELECT root
@@ -84,6 +84,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS
     SELECT key_id FROM api_keys
     WHERE created_by = 'admin-token:' || tokens.key_id AND revoke_time IS NULL AND created_by ^@ 'admin-token:' OFFSET 0
   ) AS created
+  LIMIT max
 $$;
 
 -- See 0006.
@@ -91,7 +92,7 @@ DO $$
 DECLARE
   name text;
 BEGIN
-  FOREACH name IN ARRAY ARRAY['require_creators()', 'replace_creator()', 'descendants_of(uuid)'] LOOP
+  FOREACH name IN ARRAY ARRAY['require_creators()', 'replace_creator()', 'descendants_of(uuid, integer)'] LOOP
     EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', name, current_schema());
   END LOOP;
 END
