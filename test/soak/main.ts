@@ -4,6 +4,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { setDefaultCACertificates } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
+import { withTimeout } from "../../src/lib/with-timeout.ts";
 import { startDatabase } from "../faults/database.ts";
 import { Target } from "../hostile/target.ts";
 import { childrenOf } from "../support/keyhold.ts";
@@ -25,6 +26,9 @@ const random = seededBy("KEYHOLD_SOAK_SEED");
 
 /** Callers for each server. */
 const CALLERS = 6;
+
+/** Milliseconds after which a call has failed: its server may be gone. */
+const CALL_TIME = 30_000;
 
 /** Milliseconds between faults. */
 const FAULT_INTERVAL = 10_000;
@@ -114,8 +118,9 @@ async function callUntil(isOver: () => boolean, target: Target): Promise<void> {
   const peer: Peer = { target, channel, secret, random: own };
   while (!isOver()) {
     if (!target.isAlive) await sleep(100);
-    const kind = own.pick(Object.keys(KINDS));
-    const isRight = await KINDS[kind]?.(peer).catch(() => false);
+    const [kind, use] = own.pick(Object.entries(KINDS));
+    const answer = use(peer).catch(() => false);
+    const isRight = await withTimeout(answer, CALL_TIME, () => false);
     const count = counts.get(kind);
     if (count !== undefined && target !== restarted) count[isRight ? "right" : "wrong"]++;
   }
