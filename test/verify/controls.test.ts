@@ -128,3 +128,52 @@ test("an explanation contains no digest, and leaves the cache as it is", async (
   expect(explanation).not.toContain(credential.slice(-8));
   expect(fixture.cache.stats()).toMatchObject({ entries: 0, credentials: 0, hits: 0 });
 });
+
+describe("an explanation names what the key or the token allows", () => {
+  const END = new Date(NOW + HOUR);
+  const CIDRS = { allowedCidrs: ["10.0.0.0/8", "203.0.113.0/24"] };
+  const READ = { clientIp: undefined, requiredScopes: [], audience: undefined };
+
+  /** Returns the details of the checks of a key with these changes, or of a token of it. */
+  async function detailsOf(change: object, presentation: Partial<Presentation>, audience?: readonly string[] | null) {
+    const fixture = newFixture();
+    const { keyId, credential: secret } = fixture.issue(change);
+    const credential = audience === undefined ? secret : fixture.jwt(keyId, END.getTime(), audience ?? undefined);
+    const explanation = await explain(fixture.context, { credential }, { ...READ, ...presentation });
+    return Object.fromEntries(
+      explanation?.checks.map(({ name, result, detail }) => [name, `${result} ${detail}`]) ?? [],
+    );
+  }
+
+  type Case = readonly [
+    check: string,
+    expected: string,
+    change: object,
+    Partial<Presentation>,
+    (readonly string[] | null)?,
+  ];
+  const cases: readonly Case[] = [
+    ["EXPIRY", "PASS the key does not expire", {}, {}],
+    ["EXPIRY", `PASS the credential expires at ${END.toISOString()}`, { expireTime: END }, {}],
+    ["EXPIRY", `FAIL the credential expired at ${new Date(NOW).toISOString()}`, { expireTime: new Date(NOW) }, {}],
+    ["DISABLED", "PASS the key is not disabled", {}, {}],
+    ["DISABLED", `FAIL the key is disabled since ${END.toISOString()}`, { disableTime: END }, {}],
+    ["ADDRESS", "SKIPPED the key is not restricted to addresses", {}, { clientIp: "203.0.113.7" }],
+    ["ADDRESS", "PASS client_ip is in 10.0.0.0/8, 203.0.113.0/24", CIDRS, { clientIp: "203.0.113.7" }],
+    ["ADDRESS", "FAIL client_ip is not in 10.0.0.0/8, 203.0.113.0/24", CIDRS, { clientIp: "192.0.2.1" }],
+    ["ADDRESS", "FAIL client_ip is absent; allowed: 10.0.0.0/8, 203.0.113.0/24", CIDRS, {}],
+    ["AUDIENCE", "SKIPPED the secret of a key has no audience", {}, { audience: "a" }],
+    ["AUDIENCE", "SKIPPED neither the token nor the request has an audience", {}, {}, null],
+    ["AUDIENCE", "PASS the token is for a", {}, { audience: "a" }, ["a", "b"]],
+    ["AUDIENCE", "FAIL the token is for a, b; the request names c", {}, { audience: "c" }, ["a", "b"]],
+    ["AUDIENCE", "FAIL the token is for a; the request names none", {}, {}, ["a"]],
+    ["AUDIENCE", "FAIL the token is for no audience; the request names a", {}, { audience: "a" }, null],
+    ["SCOPES", "SKIPPED no scopes are required", {}, {}],
+    ["SCOPES", "PASS the credential has read", {}, { requiredScopes: ["read"] }],
+    ["SCOPES", "FAIL the credential lacks x, y", {}, { requiredScopes: ["x", "read", "y"] }],
+  ];
+
+  test.for(cases)("%s: %s", async ([check, expected, change, presentation, audience]) => {
+    expect((await detailsOf(change, presentation, audience))[check]).toBe(expected);
+  });
+});
