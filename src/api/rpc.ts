@@ -55,6 +55,8 @@ export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage 
    * tick: a credential may be revoked while the body is in transit.
    */
   admit(call: Call): MaybePromise<Principal>;
+  /** Reads a binary message of an admitted call itself; it is not decoded otherwise, and `invoke` gets an empty message. Must not throw. */
+  readBinary?(message: Uint8Array, call: Call): void;
   /** Processes the request of an authorized call. */
   invoke(request: MessageShape<I>, principal: Principal, call: Call): MaybePromise<MessageInitShape<O>>;
 }

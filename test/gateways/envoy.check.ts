@@ -7,7 +7,7 @@ import { type Gateway, startGateway } from "./gateway.ts";
 import { envoy } from "./kinds/envoy.ts";
 import { installPrograms } from "./programs.ts";
 import { ACTOR, type Keys, makeKeys, type Servers, startServers } from "./servers.ts";
-import { SITUATIONS, SPOOFED, UNLISTED } from "./situations.ts";
+import { SPOOFED, UNLISTED } from "./situations.ts";
 
 /** Envoy with other settings than those of deploy/gateways/envoy.yaml. */
 
@@ -52,15 +52,6 @@ test("without its own removal of spoofed headers, Keyhold lists each of them", (
       if (reached === undefined) throw new Error("nothing reached the application");
       const seen = [...variablesOf(reached)].filter(([name]) => name.includes("KEYHOLD"));
       expect(Object.fromEntries(seen)).toEqual(identity);
-    }
-  }));
-
-test("without encode_raw_headers the decisions are the same", () =>
-  withEnvoy({ "encode_raw_headers: true": "encode_raw_headers: false" }, async ({ url }) => {
-    for (const { name, sent, status } of SITUATIONS) {
-      application.forget();
-      expect([name, (await send(url, sent(keys))).status]).toEqual([name, status]);
-      expect(application.received).toHaveLength(status === 200 ? 1 : 0);
     }
   }));
 

@@ -42,7 +42,8 @@ export class ConnectCall extends FastifyCall {
   }
 }
 
-const callKey = createContextKey<ConnectCall | undefined>(undefined);
+/** Context key of the call, once it is admitted. */
+export const callKey = createContextKey<ConnectCall | undefined>(undefined);
 
 /** Returns the call of a context, always the same object. */
 export function callOf(context: HandlerContext): ConnectCall {

@@ -15,7 +15,7 @@ import { fieldBound } from "../field-count.ts";
 import { LONG, readJsonOfAnyLength } from "../json/reader.ts";
 import { valueLimits } from "../json/scan.ts";
 import type { ReadBody } from "../request-body.ts";
-import { requestKey } from "./call.ts";
+import { callKey, requestKey } from "./call.ts";
 import { unescapeMessage } from "./grpc-error.ts";
 
 /** Connect's handler of an RPC, for every protocol and HTTP server. */
@@ -101,7 +101,8 @@ export interface UnaryReading {
  */
 export const messageKey = createContextKey<Message | undefined>(undefined);
 
-/** The placeholder that Connect reads instead. */
+/** The placeholders that Connect reads instead. */
+const EMPTY = new Uint8Array();
 const EMPTY_JSON = Buffer.from("{}");
 
 /** Returns an iterable with the complete body as one item, or none if it is empty. Reads nothing before the first item is requested. */
@@ -115,6 +116,11 @@ function wholeBodyReader({ rpc, registry, readBody }: UnaryReading) {
     const { "content-encoding": encoding = "identity" } = raw.headers;
     const isCompressed = head > 0 ? ((bytes[0] ?? 0) & compressedFlag) !== 0 : encoding !== "identity";
     if (isCompressed) return bytes;
+    const call = values.get(callKey);
+    if (!isJson(type) && rpc.readBinary !== undefined && call !== undefined && (head === 0 || isOneFrame(bytes))) {
+      rpc.readBinary(message, call);
+      return head > 0 ? encodeEnvelope(0, EMPTY) : EMPTY;
+    }
     if (!isJson(type)) await check(message);
     // Connect rejects incomplete frames.
     else if (message.length > 0 && (head === 0 || isOneFrame(bytes))) {

@@ -2,7 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { compressedFlag, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
-import type { Rpc } from "../../api/rpc.ts";
+import type { Call, Rpc } from "../../api/rpc.ts";
 import { isShared, memoize } from "../../lib/memoize.ts";
 import { type CallCounters, rpcName } from "../call-metrics.ts";
 import { grpcStatus } from "../connect/grpc-error.ts";
@@ -112,7 +112,7 @@ const GRPC_TYPE = "application/grpc+proto";
 /** The messages of an RPC as bytes, in the form in which it is called. */
 export interface BinaryCodec<Req, Res> {
   /** Throws `INVALID_ARGUMENT`. */
-  read(bytes: Uint8Array): Req;
+  read(bytes: Uint8Array, call: Call): Req;
   write(response: Res): Uint8Array;
 }
 
@@ -130,7 +130,7 @@ export function grpcForm<Req, Res extends object>(
     protocol: "grpc",
     maxBodyBytes: maxRequestBytes + HEAD_BYTES,
     deadline: GRPC_DEADLINE,
-    decode: (bytes) => proto.read(unframe(bytes, maxRequestBytes)),
+    decode: (bytes, call) => proto.read(unframe(bytes, maxRequestBytes), call),
     answer: (call, response) => ({
       status: 200,
       headers: ["content-type", GRPC_TYPE, ...call.responseHeaders()],

@@ -1,6 +1,7 @@
+import { fromBinary } from "@bufbuild/protobuf";
 import {
   Authorization,
-  type CheckRequestSchema,
+  CheckRequestSchema,
   type CheckResponseSchema,
 } from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { type CheckedRequest, readCheckRequest } from "../../api/envoy/check-request.ts";
@@ -17,6 +18,8 @@ import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
 import { codeOfStatus, rpcName } from "../call-metrics.ts";
 import { createPipeline, type Pipeline } from "../call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
+import { malformed } from "../fast-path/codecs.ts";
+import { fieldBound } from "../field-count.ts";
 
 const method = Authorization.method.check;
 
@@ -50,8 +53,14 @@ export function createExtAuthz(
   return createPipeline(endpoint, guard, limiter);
 }
 
-/** Answers checks. Neither function throws or rejects. */
-export type Check = Pipeline<CheckedRequest, CheckAnswer>;
+/** Answers checks. No function throws or rejects. */
+export interface Check extends Pipeline<CheckedRequest, CheckAnswer> {
+  /** Reads the message of an admitted call. That of a gateway that is refused is not read; one that is malformed is denied. */
+  read(bytes: Uint8Array, call: Call, decode: (bytes: Uint8Array) => CheckedRequest): CheckedRequest;
+}
+
+/** In place of a message that was not read. */
+const UNREAD: CheckedRequest = { isHttp: false, source: "", path: "", fields: [], extensions: [] };
 
 /**
  * Decorates decisions with their form for Envoy. Whatever fails, also the authorization of the gateway, is a denial and no error of the
@@ -72,7 +81,8 @@ export function createCheck(pipeline: ExtAuthzPipeline, onDecision: OnDecision):
     );
   };
   const decide = (checked: CheckedRequest, caller: Principal, call: Call): MaybePromise<GatewayDecision> => {
-    if (caller === REFUSED) return refusals.get(call) ?? failed(new Error("a refused gateway without a reason"));
+    const refusal = refusals.get(call);
+    if (refusal !== undefined) return refusal;
     return recover(() => andThen(pipeline.invoke(checked, caller, call), (one) => logCode(one, call)), failed);
   };
   const invoke = (checked: CheckedRequest, caller: Principal, call: Call): MaybePromise<CheckAnswer> =>
@@ -80,7 +90,30 @@ export function createCheck(pipeline: ExtAuthzPipeline, onDecision: OnDecision):
       onDecision(decision.status);
       return answerTo(decision, checked.fields);
     });
-  return { admit, invoke };
+  const read: Check["read"] = (bytes, call, decode) => {
+    if (refusals.has(call)) return UNREAD;
+    try {
+      return decode(bytes);
+    } catch (error) {
+      const denial = failed(error);
+      refusals.set(call, logCode(denial, call));
+      return UNREAD;
+    }
+  };
+  return { admit, invoke, read };
+}
+
+const requireFewFields = fieldBound(CheckRequestSchema, MAX_CHECK_BYTES);
+
+/** Reads any binary form of the message. Throws `INVALID_ARGUMENT`. */
+export function decodeCheck(bytes: Uint8Array): CheckedRequest {
+  requireFewFields(bytes);
+  try {
+    return readCheckRequest(fromBinary(CheckRequestSchema, bytes));
+  } catch {
+    // The library's error quotes what Envoy sent, which may be a secret.
+    throw malformed();
+  }
 }
 
 function recover<T>(work: () => MaybePromise<T>, otherwise: (error: unknown) => T): MaybePromise<T> {
@@ -106,10 +139,12 @@ const REFUSED: Principal = Object.freeze({
 
 /** Returns the RPC `envoy.service.auth.v3.Authorization/Check`. */
 export function checkRpc(check: Check): Rpc<typeof CheckRequestSchema, typeof CheckResponseSchema> {
+  const checked = new WeakMap<Call, CheckedRequest>();
   return {
     method,
     maxRequestBytes: MAX_CHECK_BYTES,
     admit: check.admit,
-    invoke: (request, caller, call) => check.invoke(readCheckRequest(request), caller, call),
+    readBinary: (bytes, call) => void checked.set(call, check.read(bytes, call, decodeCheck)),
+    invoke: (request, caller, call) => check.invoke(checked.get(call) ?? readCheckRequest(request), caller, call),
   };
 }

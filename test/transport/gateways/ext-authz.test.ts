@@ -1,16 +1,22 @@
-import { fromBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { beforeAll, describe, expect, test } from "vitest";
+import {
+  Authorization,
+  CheckRequestSchema,
+  CheckResponseSchema,
+} from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { Health, HealthCheckResponse_ServingStatus } from "../../../gen/health/v1/health_pb.js";
 import { revoke, table } from "../../support/conformance.ts";
-import { type CheckInit, check, type Described, describeRequest } from "../../support/ext-authz.ts";
+import { type CheckInit, check, type Described, decisionOf, describeRequest } from "../../support/ext-authz.ts";
 import type { Fields } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { linesOf } from "../../support/log-lines.ts";
 import { issue, type Json } from "../../support/rest.ts";
+import { callGrpc, frame, rpcPath } from "../../support/wire.ts";
 
 const ON = { KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_FAILURE_RATE: "off" };
 const suite = useGuardedService(() => ({
@@ -203,6 +209,33 @@ describe("a message without what a decision needs is denied", () => {
 test("a message above 1 MiB, such as with the body of a request, is an error", async () => {
   const request = withHttp({ body: "a".repeat(2 ** 20) });
   await expect(check(suite.server, request, token())).rejects.toMatchObject({ code: Code.ResourceExhausted });
+});
+
+/** By the fast path, and by the complete one, which serves large messages. */
+describe.each([0, 150_000])("a message that cannot be decoded, with a path of %i more characters,", (length) => {
+  const withPath = () =>
+    describeRequest({ path: `/${"a".repeat(length)}`, headers: [["x-cut", "LATIN"]], isRaw: false });
+  const encoded = () => Buffer.from(toBinary(CheckRequestSchema, create(CheckRequestSchema, withPath())));
+  const send = async (message: Buffer, metadata: Record<string, string>) => {
+    const { data } = await callGrpc(suite.server.url, rpcPath(Authorization.method.check), frame(message), metadata);
+    return decisionOf(fromBinary(CheckResponseSchema, data.subarray(5)));
+  };
+
+  test.each([
+    [
+      "invalid UTF-8 in the header map",
+      (message: Buffer) => message.fill(0xff, message.indexOf("LATIN"), message.indexOf("LATIN") + 2),
+    ],
+    ["its end missing", (message: Buffer) => message.subarray(0, -3)],
+  ])("is denied: %s", async (_, damage) => {
+    expect(await send(damage(encoded()), token())).toMatchObject({ status: 400, reason: "INVALID_ARGUMENT" });
+    await expect.poll(lastLine).toMatchObject({ code: "INVALID_ARGUMENT" });
+  });
+
+  test("is not decoded for a gateway that is refused", async () => {
+    const denied = { status: 503, reason: "CALLER_NOT_PERMITTED" };
+    expect(await send(encoded().subarray(0, -3), { authorization: "Bearer x" })).toMatchObject(denied);
+  });
 });
 
 test("large headers are no problem", async () => {

@@ -11,9 +11,13 @@ export const checkGateways: Check = async ({ config }) => {
     ...evaluateCallers(config),
     ...dangersIn("gateways", config),
     ...evaluateAddresses(config),
+    ...(protocols.includes("ext-authz") ? [ok(RAW_HEADERS)] : []),
     ok(`gateways ask by ${protocols.join(" and ")}, and are known ${known}`),
   ];
 };
+
+/** Nothing in a message shows whether Envoy has changed it. */
+const RAW_HEADERS = "Envoy must set encode_raw_headers: true; otherwise it changes credentials that are not UTF-8";
 
 function evaluateCallers({ auth }: Config): Finding[] {
   if (auth.length > 0) return [];
