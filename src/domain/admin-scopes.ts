@@ -1,3 +1,6 @@
+import { suggestion } from "../lib/nearest-name.ts";
+import { invalidArguments } from "./errors.ts";
+
 /** The right to everything, this service's own keys included. */
 export const ADMIN_SCOPE = "keyhold:admin";
 
@@ -31,6 +34,18 @@ export type AdminScope = (typeof ADMIN_SCOPES)[number];
  * delete a key that has it: otherwise the right to manage keys would include every right.
  */
 export const RESERVED_SCOPE_PREFIX = "keyhold:";
+
+/** Throws `INVALID_ARGUMENT` naming `field` if a scope has the reserved prefix and is none that Keyhold knows: it would permit nothing. */
+export function checkReservedScopes(scopes: readonly string[], field: string): void {
+  const isUnknown = (scope: string) =>
+    scope.startsWith(RESERVED_SCOPE_PREFIX) && !ADMIN_SCOPES.some((known) => known === scope);
+  const violations = scopes.flatMap((scope, index) => {
+    if (!isUnknown(scope)) return [];
+    const description = `is not a scope of Keyhold${suggestion(scope, ADMIN_SCOPES) || `: ${ADMIN_SCOPES.join(", ")}`}`;
+    return [{ field: `${field}[${index}]`, description, reason: "VALUE_NOT_ALLOWED" as const }];
+  });
+  if (violations.length > 0) throw invalidArguments(violations);
+}
 
 /** What a call needs: nothing, or a caller with this scope (or one that includes it). A `probe` is not rate-limited either. */
 export type Policy = "public" | "probe" | AdminScope;

@@ -36,7 +36,8 @@ export const TTL_BOUNDS: DurationBounds = { min: SECOND, max: 3650 * DAY };
 export const GRACE_PERIOD_BOUNDS: DurationBounds = { min: SECOND, max: 30 * DAY };
 
 const MAX_LENGTH = 64;
-const SYNTAX = 'must be a duration such as "24h" or "1h30m", with the units s m h d w mo y';
+const SYNTAX =
+  'must be a duration such as "90d" or "1h30m", with the units s (seconds), m (minutes), h, d, w, mo (30 days) and y (365 days)';
 
 const DURATION = /^(?:\d+(?:\.\d+)?[a-z]+)+$/;
 const TERM = /(\d+)(?:\.(\d+))?([a-z]+)/g;
@@ -54,7 +55,8 @@ export function parseDuration(text: string, field: string, bounds: DurationBound
     throw invalidArgument(field, `must have at most ${MAX_LENGTH} characters`, "STRING_TOO_LONG");
   const terms = DURATION.test(text) ? [...text.matchAll(TERM)] : [];
   const units = terms.map(([, , , unit = ""]) => unit);
-  if (units.length === 0 || !units.every((unit) => UNITS.has(unit))) throw invalidArgument(field, SYNTAX);
+  if (units.length === 0 || !units.every((unit) => UNITS.has(unit)))
+    throw invalidArgument(field, SYNTAX + hintFor(text));
   const repeated = units.find((unit, index) => units.indexOf(unit) < index);
   if (repeated !== undefined) throw invalidArgument(field, `must have the unit "${repeated}" only once`);
   const total = terms.reduce((sum, term) => sum + toMilliseconds(term, field), 0n);
@@ -63,6 +65,11 @@ export function parseDuration(text: string, field: string, bounds: DurationBound
     throw invalidArgument(field, `must be a duration ${range}`, "OUT_OF_RANGE");
   }
   return Number(total);
+}
+
+function hintFor(text: string): string {
+  if (/^[+-]?P/i.test(text)) return "; an ISO 8601 duration such as P90D is not accepted: write 90d";
+  return text === text.toLowerCase() ? "" : "; the units are in lower case";
 }
 
 /**

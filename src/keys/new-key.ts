@@ -1,3 +1,4 @@
+import { checkReservedScopes } from "../domain/admin-scopes.ts";
 import { checkAll, fieldError } from "../domain/errors.ts";
 import { type Expiry, type ExpiryInput, newExpiry, timeOf } from "../domain/expiry.ts";
 import { checkIpRestriction, type IpRestriction } from "../domain/ip-restriction.ts";
@@ -31,9 +32,10 @@ export interface ParsedFields {
 /** Returns the fields that are stored in another form. Throws `INVALID_ARGUMENT` with every invalid field. */
 export function checkNewKey(
   { clock, lifetimes }: Pick<KeysContext, "clock" | "lifetimes">,
-  draft: Pick<NewKeyInput, "metadata" | "ipRestriction" | keyof ExpiryInput>,
+  draft: Pick<NewKeyInput, "scopes" | "metadata" | "ipRestriction" | keyof ExpiryInput>,
 ): ParsedFields {
-  const [, expiry, allowedCidrs] = checkAll(
+  const [, , expiry, allowedCidrs] = checkAll(
+    () => checkReservedScopes(draft.scopes, "scopes"),
     () => checkMetadata(draft.metadata, "metadata"),
     () => newExpiry(draft, lifetimes, clock.now()),
     () => checkIpRestriction(draft.ipRestriction, "ip_restriction"),

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import { checkReservedScopes } from "../domain/admin-scopes.ts";
 import { attempt, checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { type Expiry, type Lifetimes, requireBounded, requireFuture, timeOf, tooLong } from "../domain/expiry.ts";
 import type { ApiKey, KeyKind } from "../domain/key.ts";
@@ -70,12 +71,13 @@ function rejectExpiry(key: ApiKey, expiry: NewExpiry | undefined, now: number): 
 }
 
 /** Throws `INVALID_ARGUMENT` with every invalid field, by its path in the request. */
-export function checkUpdate({ name, metadata }: UpdateInput, kind: KeyKind): void {
+export function checkUpdate({ name, scopes, metadata }: UpdateInput, kind: KeyKind): void {
   const resource = `${kind}_api_key`;
   checkAll(
     () => {
       if (name === "") throw invalidArgument(`${resource}.name`, "must not be cleared", "FIELD_REQUIRED");
     },
+    () => scopes !== undefined && checkReservedScopes(scopes, `${resource}.scopes`),
     () => metadata !== undefined && checkMetadata(metadata, `${resource}.metadata`),
   );
 }

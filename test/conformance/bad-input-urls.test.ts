@@ -168,7 +168,7 @@ const FILTERS: readonly (readonly [what: string, filter: string])[] = [
   ["a number for a time", "create_time > 1700000000"],
   ["an unknown field", "owner=a"],
   ["a field that filters do not support", "secret_version=1"],
-  ["an unknown status", "status=ACTIVE"],
+  ["an unknown status", "status=ACTIV"],
   ["a malformed identifier", 'key_id="a"'],
   ["SQL", "name='a' OR 1=1; DROP TABLE api_keys"],
   ["an unclosed quote", 'name="a'],

@@ -92,7 +92,7 @@ const REFUSED: readonly (readonly [filter: string, position: number])[] = [
   ["actor_id=a AND", 15],
   ["actor_id=a AND AND name=b", 16],
   ["actor_id==a", 10],
-  ["status=ACTIVE", 8],
+  ["status=ACTIV", 8],
   ["status<KEY_STATUS_ACTIVE", 7],
   ["scopes=read", 7],
   ["create_time>yesterday", 13],

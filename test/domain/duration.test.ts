@@ -105,3 +105,14 @@ function refusal(text: string): KeyholdError {
   if (result instanceof KeyholdError) return result;
   throw new Error("was not refused", { cause: result });
 }
+
+test.each([
+  ["90D", "the units are in lower case"],
+  ["P90D", "an ISO 8601 duration such as P90D is not accepted: write 90d"],
+  ["pt1h", "an ISO 8601 duration such as P90D is not accepted: write 90d"],
+  ["90", "m (minutes)"],
+  ["1 month", "mo (30 days)"],
+])("the error of %s names the units, and the mistake", (text, hint) => {
+  expect(() => parseDuration(text, "ttl")).toThrow("ttl: must be a duration such as");
+  expect(() => parseDuration(text, "ttl")).toThrow(hint);
+});

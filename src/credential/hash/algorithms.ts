@@ -26,10 +26,10 @@ export function isFastAlgorithm(algorithm: HashAlgorithm): algorithm is FastHash
   return Object.hasOwn(FAST_ALGORITHMS, algorithm);
 }
 
-/** Returns the names of the algorithms whose output has this size, such as `SHA256, SHA512_256 or HMAC_SHA256`; undefined: none. */
+/** Returns the names of the algorithms whose output has this size, such as `HASH_ALGORITHM_SHA256 or HASH_ALGORITHM_HMAC_SHA256`; undefined: none. */
 export function algorithmsOfSize(size: number): string | undefined {
   const names = Object.entries(FAST_ALGORITHMS).filter(([, algorithm]) => algorithm.size === size);
-  return names.length === 0 ? undefined : listOf(names.map(([name]) => name));
+  return names.length === 0 ? undefined : listOf(names.map(([name]) => `HASH_ALGORITHM_${name}`));
 }
 
 function listOf(names: readonly string[]): string {

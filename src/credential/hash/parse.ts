@@ -90,7 +90,7 @@ function requireFastAlgorithm({ algorithm, value }: RawKeyHashInput, field: stri
   if (isFastAlgorithm(algorithm)) return;
   throw invalidArgument(
     `${field}.algorithm`,
-    `${algorithm} has a salt: give the whole hash as phc, and no algorithm, value and encoding`,
+    `HASH_ALGORITHM_${algorithm} has a salt: give the whole hash as phc, and no algorithm, value and encoding`,
     "VALUE_NOT_ALLOWED",
   );
 }
@@ -107,7 +107,7 @@ function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null,
   }
   const output = decodeBytes(value, requireBinaryEncoding(encoding, `${field}.encoding`), path);
   if (isHexText(output)) {
-    const problem = `is ${output.length} hexadecimal digits that were encoded again: decode it once, and give the encoding HEX`;
+    const problem = `is ${output.length} hexadecimal digits that were encoded again: decode it once, and give the encoding TEXT_ENCODING_HEX`;
     throw invalidArgument(path, problem);
   }
   if (algorithm !== null && output.length !== FAST_ALGORITHMS[algorithm].size) {
@@ -127,17 +127,21 @@ function requireShort(text: string, field: string): string {
 
 function requireBinaryEncoding(encoding: TextEncoding | null | undefined, field: string) {
   if (!isGiven(encoding))
-    throw invalidArgument(field, "is required with value: HEX, BASE64 or BASE64URL", "FIELD_REQUIRED");
+    throw invalidArgument(
+      field,
+      "is required with value: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL",
+      "FIELD_REQUIRED",
+    );
   if (encoding !== "UTF8") return encoding;
   throw invalidArgument(
     field,
-    "UTF8 is only for the key of an HMAC; allowed: HEX, BASE64, BASE64URL",
+    "TEXT_ENCODING_UTF8 is only for the key of an HMAC; allowed: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64, TEXT_ENCODING_BASE64URL",
     "VALUE_NOT_ALLOWED",
   );
 }
 
 function wrongSize(size: number, algorithm: FastHashAlgorithm): string {
-  const problem = `has ${size} bytes, but ${algorithm} has ${FAST_ALGORITHMS[algorithm].size}`;
+  const problem = `has ${size} bytes, but HASH_ALGORITHM_${algorithm} has ${FAST_ALGORITHMS[algorithm].size}`;
   const fitting = algorithmsOfSize(size);
   if (fitting !== undefined) return `${problem}: is the algorithm ${fitting}?`;
   const unsupported = UNSUPPORTED_SIZES[size];
@@ -152,12 +156,16 @@ function parseHmacKeyId(
   if (algorithm === null) return null;
   const { isKeyed } = FAST_ALGORITHMS[algorithm];
   if (isKeyed && !isGiven(hmacKeyId)) {
-    throw invalidArgument(field, `is required with ${algorithm}: create the key of the HMAC first`, "FIELD_REQUIRED");
+    throw invalidArgument(
+      field,
+      `is required with HASH_ALGORITHM_${algorithm}: create the key of the HMAC first`,
+      "FIELD_REQUIRED",
+    );
   }
   if (!isKeyed && isGiven(hmacKeyId)) {
     throw invalidArgument(
       field,
-      `must be absent, because ${algorithm} has no key: is the algorithm HMAC_SHA256 or HMAC_SHA512?`,
+      `must be absent, because HASH_ALGORITHM_${algorithm} has no key: is the algorithm HASH_ALGORITHM_HMAC_SHA256 or HASH_ALGORITHM_HMAC_SHA512?`,
       "VALUE_NOT_ALLOWED",
     );
   }

@@ -22,7 +22,7 @@ export function decodeBytes(text: string, encoding: BinaryEncoding, field: strin
   if (problem !== undefined) throw invalidArgument(field, problem);
   const bytes = encoding === "HEX" ? Buffer.from(text, "hex") : decodeBase64(text);
   if (bytes === undefined)
-    throw invalidArgument(field, `is not canonical ${encoding}: unused bits at its end are not zero`);
+    throw invalidArgument(field, `is not canonical TEXT_ENCODING_${encoding}: unused bits at its end are not zero`);
   return bytes;
 }
 
@@ -49,19 +49,24 @@ function problemOfHex(text: string): string | undefined {
 
 function hintOfBase64(text: string): string {
   if (!BASE64_FAMILY.test(text)) return "";
-  return /[-_]/.test(text) ? ": is the encoding BASE64URL?" : ": is the encoding BASE64 or BASE64URL?";
+  return /[-_]/.test(text)
+    ? ": is the encoding TEXT_ENCODING_BASE64URL?"
+    : ": is the encoding TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL?";
 }
 
 function problemOfBase64(text: string, encoding: BinaryEncoding): string | undefined {
   if (text.length >= HEX_MIN_LENGTH && text.length % 2 === 0 && HEX_DIGITS.test(text)) {
-    return `has ${text.length} hexadecimal digits: is the encoding HEX?`;
+    return `has ${text.length} hexadecimal digits: is the encoding TEXT_ENCODING_HEX?`;
   }
-  if (!BASE64_FAMILY.test(text)) return `is not ${encoding}: it has characters that are not in its alphabet`;
+  if (!BASE64_FAMILY.test(text))
+    return `is not TEXT_ENCODING_${encoding}: it has characters that are not in its alphabet`;
   if (encoding === "BASE64" && /[-_]/.test(text))
-    return "has characters of base64url, - or _: is the encoding BASE64URL?";
-  if (encoding === "BASE64URL" && /[+/]/.test(text)) return "has characters of base64, + or /: is the encoding BASE64?";
+    return "has characters of base64url, - or _: is the encoding TEXT_ENCODING_BASE64URL?";
+  if (encoding === "BASE64URL" && /[+/]/.test(text))
+    return "has characters of base64, + or /: is the encoding TEXT_ENCODING_BASE64?";
   const digits = text.replace(/=+$/, "").length;
-  if (digits % 4 === 1) return `has an impossible number of ${encoding} digits, ${digits}: is it cut off?`;
+  if (digits % 4 === 1)
+    return `has an impossible number of TEXT_ENCODING_${encoding} digits, ${digits}: is it cut off?`;
   if (digits !== text.length && text.length % 4 !== 0) return "has incomplete padding: complete it, or remove it";
   return undefined;
 }

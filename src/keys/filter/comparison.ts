@@ -1,4 +1,5 @@
 import type { KeyKind } from "../../domain/key.ts";
+import { suggestion } from "../../lib/nearest-name.ts";
 import type { Cursor } from "./cursor.ts";
 import { COMPARATORS, type Comparator, FIELD_NAMES, findRule, type Rule } from "./fields.ts";
 import type { Comparison, Expression, Operator } from "./filter.ts";
@@ -13,6 +14,7 @@ const KEYWORD_IN_ANY_CASE = /^(?:and|or|not)$/i;
 
 const EXPECTED = 'expected a comparison such as actor_id="a"';
 const NO_FUNCTIONS = "functions are not supported, except now() as a time";
+const SEARCH = 'use = to compare the whole text, or a star at the end, as in name:"ab*"';
 const WILDCARDS = 'a star may end a value of name, or stand alone after ":"; "\\*" is the character';
 
 /** Parses `field comparator value`: a complete "restriction" of the grammar. */
@@ -70,11 +72,8 @@ function takeComparator(cursor: Cursor, { offset, field }: Path): Comparator {
 function findField(cursor: Cursor, { offset, field, key }: Path, kind: KeyKind | null): Rule {
   const rule = findRule(field);
   if (rule === undefined) {
-    throw cursor.error(
-      "unknown field",
-      `${kind === null ? "a" : `an ${kind}`} key has ${FIELD_NAMES.join(", ")}`,
-      offset,
-    );
+    const known = `${kind === null ? "a" : `an ${kind}`} key has ${FIELD_NAMES.join(", ")}${suggestion(field, FIELD_NAMES)}`;
+    throw cursor.error("unknown field", known, offset);
   }
   if (key === null) return rule;
   if (rule.entry === undefined) throw cursor.error("unknown field", `${field} has no entries`, offset);
@@ -97,7 +96,11 @@ function takeArgument(cursor: Cursor, { takesNow = false }: Rule, now: () => num
 function compare(cursor: Cursor, rule: Rule, comparator: Comparator, value: Literal): Expression {
   switch (comparator) {
     case ":":
-      return isAnything(value) ? rule.present : compareWith(cursor, rule, "=", value);
+      if (isAnything(value)) return rule.present;
+      // In other services it searches within the text, so an empty list would mislead.
+      if (rule.prefix !== undefined && plainText(value) !== null)
+        throw cursor.error("wrong value", SEARCH, value.offset);
+      return compareWith(cursor, rule, "=", value);
     case "!=":
       return { node: "not", operand: compareWith(cursor, rule, "=", value) };
     default:

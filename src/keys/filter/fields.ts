@@ -58,7 +58,10 @@ const RULES: { readonly [F in FieldName]: Rule } = {
   rotate_time: timeRule("rotate_time"),
   revoke_time: timeRule("revoke_time"),
   disable_time: timeRule("disable_time"),
-  revocation_reason: enumRule("revocation_reason", "", REVOCATION_REASONS, (value) => ({ node: "reason", value })),
+  revocation_reason: enumRule("revocation_reason", "REVOCATION_REASON_", REVOCATION_REASONS, (value) => ({
+    node: "reason",
+    value,
+  })),
   hint: stringRule("hint"),
   created_by: stringRule("created_by"),
   adopted: {
@@ -124,18 +127,20 @@ function timeRule(field: TimeField): Rule {
   };
 }
 
-/** `prefix` comes before each value in the language. */
+/** `prefix` comes before each value in the API; it may be omitted, as in options of the command, such as `active`. */
 function enumRule<V extends string>(
   field: FieldName,
   prefix: string,
   values: readonly V[],
   equal: (value: V) => Comparison,
 ): Rule {
+  const nameOf = (value: V) => (value.startsWith(prefix) ? value : prefix + value);
   return {
     ...partOf(field, EQUALITY),
-    values: `one of ${values.map((value) => prefix + value).join(", ")}`,
+    values: `one of ${values.map(nameOf).join(", ")}`,
     compare: (_, text) => {
-      const value = values.find((one) => prefix + one === text);
+      const wanted = text.toUpperCase();
+      const value = values.find((one) => [wanted, prefix + wanted].includes(nameOf(one)));
       return value === undefined ? undefined : equal(value);
     },
   };

@@ -12,6 +12,7 @@ import { createPipeline, type Pipeline } from "../call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { oauthError } from "../errors/oauth-error.ts";
+import { mediaTypePattern } from "../media-type.ts";
 import { NO_BODY, type ReadBody } from "../request-body.ts";
 import { RestCall } from "../rest/call.ts";
 import { type Json, sendJson } from "../rest/response.ts";
@@ -78,7 +79,7 @@ export function registerIntrospection(
   fastify.route({ method: fastify.supportedMethods, url: PATH, exposeHeadRoute: false, handler });
 }
 
-const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
+const FORM_MEDIA_TYPE = mediaTypePattern("application/x-www-form-urlencoded");
 
 const FORM_REQUIRED = "the request body must be application/x-www-form-urlencoded in UTF-8";
 

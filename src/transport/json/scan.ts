@@ -1,9 +1,16 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { type FieldViolation, invalidArgument, invalidArguments, MAX_VIOLATIONS } from "../../domain/errors.ts";
+import {
+  type FieldViolation,
+  invalidArgument,
+  invalidArguments,
+  type KeyholdError,
+  MAX_VIOLATIONS,
+} from "../../domain/errors.ts";
 import { type JsonValue, parseJson } from "../../lib/json.ts";
 import { suggestion } from "../../lib/nearest-name.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { fieldNames, findField } from "./fields.ts";
+import { syntaxErrorPosition } from "./syntax-error.ts";
 
 /** Nested objects and arrays. */
 export const MAX_JSON_DEPTH = 100;
@@ -78,7 +85,9 @@ export function jsonScanner(text: string, limits: ValueLimits, desc?: DescMessag
         partial = i >= end && isEscaped(text, i) ? start : undefined;
         if (partial !== undefined) break;
         if (isNameNext) {
-          const violation = addName(frames, unquote(text.slice(start, i + 1)), limits);
+          const name = unquote(text.slice(start, i + 1));
+          if (name === undefined) throw notJson(text);
+          const violation = addName(frames, name, limits);
           if (violation && unknown.push(violation) === MAX_VIOLATIONS) throw invalidArguments(unknown);
           if (++members > limits.members) {
             throw invalidArgument(BODY, `has more than ${limits.members} members`, "TOO_MANY_ITEMS");
@@ -163,14 +172,18 @@ function pathOf(frames: readonly Frame[]): string {
   return frames.reduce((parent, { at, field, scope }) => joinJsonPath(parent, field ?? at, scope), "");
 }
 
-function unquote(quoted: string): string {
-  return quoted.includes("\\") ? String(parseText(quoted)) : quoted.slice(1, -1);
+function unquote(quoted: string): string | undefined {
+  return quoted.includes("\\") ? parseJson(quoted)?.toString() : quoted.slice(1, -1);
+}
+
+function notJson(text: string): KeyholdError {
+  return invalidArgument(BODY, `is not JSON${syntaxErrorPosition(text)}`);
 }
 
 /** Parses JSON. Throws `INVALID_ARGUMENT` on a syntax error. */
 export function parseText(text: string): JsonValue {
   const value = parseJson(text);
-  if (value === undefined) throw invalidArgument(BODY, "is not JSON");
+  if (value === undefined) throw notJson(text);
   return value;
 }
 

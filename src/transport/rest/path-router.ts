@@ -1,3 +1,5 @@
+import { nearestName } from "../../lib/nearest-name.ts";
+
 /** Origin form or absolute form (RFC 9112 §3.2). */
 const REQUEST_TARGET = /^(?:[a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/i;
 
@@ -45,9 +47,10 @@ export function parsePathTemplate(text: string): PathTemplate {
 export type Lookup<T> =
   | { readonly kind: "found"; readonly value: T; readonly segments: readonly string[] }
   | { readonly kind: "wrong-method"; readonly allowed: readonly string[] }
-  | { readonly kind: "unknown" };
+  /** `nearest` is the text of the template that the path probably means. */
+  | { readonly kind: "unknown"; readonly nearest?: string | undefined };
 
-interface Bound<T> extends Pick<PathTemplate, "segments" | "verb"> {
+interface Bound<T> extends Pick<PathTemplate, "text" | "segments" | "verb"> {
   readonly method: string;
   /** Equal for templates that match the same paths; sorts a literal before a variable at the same position. */
   readonly rank: string;
@@ -68,7 +71,7 @@ export class PathRouter<T> {
     if (this.#bound.some((other) => other.method === method && other.rank === rank)) {
       throw new Error(`two bindings of ${method} ${text}`);
     }
-    this.#bound.push({ method, segments, verb, rank, value });
+    this.#bound.push({ method, text, segments, verb, rank, value });
     this.#bound.sort((a, b) => (a.rank < b.rank ? -1 : 1));
   }
 
@@ -77,11 +80,26 @@ export class PathRouter<T> {
     const segments = path.slice(1).split("/");
     const last = segments.at(-1) ?? "";
     const colon = last.lastIndexOf(":");
-    if (colon !== -1) {
-      const found = this.#lookUp(method, segments.with(-1, last.slice(0, colon)), last.slice(colon + 1));
-      if (found.kind !== "unknown") return found;
-    }
-    return this.#lookUp(method, segments);
+    if (colon === -1) return this.#orNearest(this.#lookUp(method, segments), path);
+    const found = this.#lookUp(method, segments.with(-1, last.slice(0, colon)), last.slice(colon + 1));
+    if (found.kind !== "unknown") return found;
+    const asData = this.#lookUp(method, segments);
+    // With a colon in data the method would decide whether it is a wrong verb.
+    return this.#orNearest(asData.kind === "found" ? asData : { kind: "unknown" }, path);
+  }
+
+  #orNearest(found: Lookup<T>, path: string): Lookup<T> {
+    return found.kind === "unknown" ? { kind: "unknown", nearest: this.#nearestTo(path) } : found;
+  }
+
+  /** Finds the template without the usual mistakes: a slash at the end, an encoded colon, a misspelt verb. */
+  #nearestTo(path: string): string | undefined {
+    const [, resource = "", verb] = /^\/(.*?)(?:(?::|%3a)([a-z]*))?\/?$/i.exec(path) ?? [];
+    const segments = resource.split("/").map(decodeSegment);
+    const matching = this.#bound.filter((bound) => isMatch(bound, segments));
+    if (verb === undefined) return matching.find((bound) => bound.verb === undefined)?.text;
+    const nearest = nearestName(verb, new Set(matching.flatMap((bound) => bound.verb ?? [])));
+    return matching.find((bound) => bound.verb === nearest)?.text;
   }
 
   #lookUp(method: string, raw: readonly string[], verb?: string): Lookup<T> {

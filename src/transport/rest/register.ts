@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
 import { HttpError } from "../errors/http-error.ts";
+import { mediaTypePattern } from "../media-type.ts";
 import { withImports } from "../reflection.ts";
 import { NO_BODY, type ReadBody } from "../request-body.ts";
 import { RestCall } from "./call.ts";
@@ -80,11 +81,14 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
 function findRoute(router: PathRouter<Route>, method: string, path: string) {
   const found = router.find(method, path);
   if (found.kind === "found") return found;
-  if (found.kind === "unknown") throw new HttpError("PATH_NOT_FOUND");
+  if (found.kind === "unknown") {
+    if (found.nearest === undefined) throw new HttpError("PATH_NOT_FOUND");
+    throw new HttpError("PATH_NOT_FOUND", {}, `there is nothing at this path; did you mean ${found.nearest}?`);
+  }
   throw new HttpError("METHOD_NOT_ALLOWED", { allow: found.allowed.join(", ") });
 }
 
-const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset="?utf-8"?[ \t]*)?$/i;
+const JSON_MEDIA_TYPE = mediaTypePattern("application/json");
 
 /** Reads a request's body, which must be JSON. Rejects with an `HttpError`. */
 async function readJsonBody(readBody: ReadBody, raw: IncomingMessage, { rpc, body }: Route): Promise<Uint8Array> {

@@ -46,7 +46,8 @@ export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry):
       if (isOfBody) return readJsonOfAnyLength(desc, body, limits, registry);
     }
     let json = body.length === 0 ? {} : bodyToRequestJson(desc, rule, body, limits);
-    if (query !== "") json = readQuery(json, query);
+    // Without fields no parameter can be a misspelt one: caches and key loaders add their own, such as kid to the JWKS.
+    if (query !== "" && desc.fields.length > 0) json = readQuery(json, query);
     json = withFieldMasks(masks, json);
     for (const { path, fieldPath, segment } of variables)
       json = withVariable(json, path, segments[segment] ?? "", fieldPath);

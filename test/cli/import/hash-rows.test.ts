@@ -85,15 +85,19 @@ const row = (fields: object) => JSON.stringify({ name: "a", actor_id: "b", ...fi
 
 const BAD_ROWS: readonly (readonly [string, string, HashDefaults])[] = [
   [
-    "raw_key_hash.value: is not hexadecimal: is the encoding BASE64",
+    "raw_key_hash.value: is not hexadecimal: is the encoding TEXT_ENCODING_BASE64",
     row({ hash: "G4d27ISkfrHKgHd9RyCxVzWRs7Siu0t" }),
     SHA256,
   ],
-  ["raw_key_hash.value: has 32 bytes, but SHA512 has 64", row({ hash: HASH }), { ...SHA256, algorithm: "sha512" }],
+  [
+    "raw_key_hash.value: has 32 bytes, but HASH_ALGORITHM_SHA512 has 64",
+    row({ hash: HASH }),
+    { ...SHA256, algorithm: "sha512" },
+  ],
   ["raw_key_hash.algorithm: is required with value", row({ hash: HASH }), {}],
   ["raw_key_hash.encoding: is required with value", row({ hash: HASH }), { algorithm: "sha256" }],
   [
-    "raw_key_hash.hmac_key_id: is required with HMAC_SHA256",
+    "raw_key_hash.hmac_key_id: is required with HASH_ALGORITHM_HMAC_SHA256",
     row({ hash: HASH }),
     { ...SHA256, algorithm: "hmac-sha256" },
   ],

@@ -28,10 +28,10 @@ describe("a fast hash", () => {
   test("needs the key of an HMAC, and no other has one", () => {
     const value = SHA256.toString("hex");
     expect(violationsOf({ algorithm: "HMAC_SHA256", value, encoding: "HEX" })).toEqual([
-      "raw_key_hash.hmac_key_id: is required with HMAC_SHA256: create the key of the HMAC first",
+      "raw_key_hash.hmac_key_id: is required with HASH_ALGORITHM_HMAC_SHA256: create the key of the HMAC first",
     ]);
     expect(violationsOf({ algorithm: "SHA256", value, encoding: "HEX", hmacKeyId: "pepper" })).toEqual([
-      "raw_key_hash.hmac_key_id: must be absent, because SHA256 has no key: is the algorithm HMAC_SHA256 or HMAC_SHA512?",
+      "raw_key_hash.hmac_key_id: must be absent, because HASH_ALGORITHM_SHA256 has no key: is the algorithm HASH_ALGORITHM_HMAC_SHA256 or HASH_ALGORITHM_HMAC_SHA512?",
     ]);
     const { scheme } = parseRawKeyHash({ algorithm: "HMAC_SHA256", value, encoding: "HEX", hmacKeyId: "pepper" });
     expect(scheme).toEqual({ algorithm: "HMAC_SHA256", prefix: "", suffix: "", hmacKeyId: "pepper" });
@@ -55,26 +55,38 @@ test.each([
 
 describe("a value is refused with the reason", () => {
   const refusals: readonly [RawKeyHashInput, string][] = [
-    [{ value: HEX, encoding: "BASE64" }, "has 64 hexadecimal digits: is the encoding HEX?"],
-    [{ value: HEX.toUpperCase(), encoding: "BASE64URL" }, "has 64 hexadecimal digits: is the encoding HEX?"],
+    [{ value: HEX, encoding: "BASE64" }, "has 64 hexadecimal digits: is the encoding TEXT_ENCODING_HEX?"],
+    [
+      { value: HEX.toUpperCase(), encoding: "BASE64URL" },
+      "has 64 hexadecimal digits: is the encoding TEXT_ENCODING_HEX?",
+    ],
     // As base64 it has the size of SHA-384.
-    [{ algorithm: "SHA384", value: HEX, encoding: "BASE64" }, "has 64 hexadecimal digits: is the encoding HEX?"],
-    [{ value: BASE64, encoding: "HEX" }, "is not hexadecimal: is the encoding BASE64 or BASE64URL?"],
-    [{ value: `-${BASE64.slice(1)}`, encoding: "HEX" }, "is not hexadecimal: is the encoding BASE64URL?"],
+    [
+      { algorithm: "SHA384", value: HEX, encoding: "BASE64" },
+      "has 64 hexadecimal digits: is the encoding TEXT_ENCODING_HEX?",
+    ],
+    [
+      { value: BASE64, encoding: "HEX" },
+      "is not hexadecimal: is the encoding TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL?",
+    ],
+    [{ value: `-${BASE64.slice(1)}`, encoding: "HEX" }, "is not hexadecimal: is the encoding TEXT_ENCODING_BASE64URL?"],
     [{ value: "ä".repeat(64), encoding: "HEX" }, "is not hexadecimal"],
-    [{ value: "ä".repeat(43), encoding: "BASE64" }, "is not BASE64: it has characters that are not in its alphabet"],
+    [
+      { value: "ä".repeat(43), encoding: "BASE64" },
+      "is not TEXT_ENCODING_BASE64: it has characters that are not in its alphabet",
+    ],
     [
       { value: `-${BASE64.slice(1)}`, encoding: "BASE64" },
-      "has characters of base64url, - or _: is the encoding BASE64URL?",
+      "has characters of base64url, - or _: is the encoding TEXT_ENCODING_BASE64URL?",
     ],
     [
       { value: `/${BASE64.slice(1)}`, encoding: "BASE64URL" },
-      "has characters of base64, + or /: is the encoding BASE64?",
+      "has characters of base64, + or /: is the encoding TEXT_ENCODING_BASE64?",
     ],
     [{ value: HEX.slice(1), encoding: "HEX" }, "has an odd number of hexadecimal digits, 63: is it cut off?"],
     [
       { value: BASE64.slice(0, 41), encoding: "BASE64" },
-      "has an impossible number of BASE64 digits, 41: is it cut off?",
+      "has an impossible number of TEXT_ENCODING_BASE64 digits, 41: is it cut off?",
     ],
     [
       { value: `${hash("sha512").toString("base64").slice(0, -1)}`, encoding: "BASE64" },
@@ -83,11 +95,11 @@ describe("a value is refused with the reason", () => {
     [{ value: `${BASE64}=`, encoding: "BASE64" }, "has incomplete padding: complete it, or remove it"],
     [
       { value: `${"A".repeat(42)}B`, encoding: "BASE64" },
-      "is not canonical BASE64: unused bits at its end are not zero",
+      "is not canonical TEXT_ENCODING_BASE64: unused bits at its end are not zero",
     ],
     [
       { value: `${"_".repeat(42)}9`, encoding: "BASE64URL" },
-      "is not canonical BASE64URL: unused bits at its end are not zero",
+      "is not canonical TEXT_ENCODING_BASE64URL: unused bits at its end are not zero",
     ],
     [{ value: ` ${HEX}`, encoding: "HEX" }, "has white space around it: remove it"],
     [{ value: `${BASE64}\n`, encoding: "BASE64" }, "has white space around it: remove it"],
@@ -101,32 +113,32 @@ describe("a value is refused with the reason", () => {
     // As base64 it has the size of SHA-512.
     [
       { algorithm: "SHA512", value: Buffer.from(HEX).toString("base64"), encoding: "BASE64" },
-      "is 64 hexadecimal digits that were encoded again: decode it once, and give the encoding HEX",
+      "is 64 hexadecimal digits that were encoded again: decode it once, and give the encoding TEXT_ENCODING_HEX",
     ],
-    [{ value: HEX.slice(2), encoding: "HEX" }, "has 31 bytes, but SHA256 has 32"],
+    [{ value: HEX.slice(2), encoding: "HEX" }, "has 31 bytes, but HASH_ALGORITHM_SHA256 has 32"],
     [
       { value: hash("sha384").toString("base64"), encoding: "BASE64" },
-      "has 48 bytes, but SHA256 has 32: is the algorithm SHA384?",
+      "has 48 bytes, but HASH_ALGORITHM_SHA256 has 32: is the algorithm HASH_ALGORITHM_SHA384?",
     ],
     [
       { value: hash("sha512").toString("hex"), encoding: "HEX" },
-      "has 64 bytes, but SHA256 has 32: is the algorithm SHA512 or HMAC_SHA512?",
+      "has 64 bytes, but HASH_ALGORITHM_SHA256 has 32: is the algorithm HASH_ALGORITHM_SHA512 or HASH_ALGORITHM_HMAC_SHA512?",
     ],
     [
       { algorithm: "SHA384", value: HEX, encoding: "HEX" },
-      "has 32 bytes, but SHA384 has 48: is the algorithm SHA256, SHA512_256 or HMAC_SHA256?",
+      "has 32 bytes, but HASH_ALGORITHM_SHA384 has 48: is the algorithm HASH_ALGORITHM_SHA256, HASH_ALGORITHM_SHA512_256 or HASH_ALGORITHM_HMAC_SHA256?",
     ],
     [
       { value: hash("md5").toString("hex"), encoding: "HEX" },
-      "has 16 bytes, but SHA256 has 32: MD5, which is not supported, has 16",
+      "has 16 bytes, but HASH_ALGORITHM_SHA256 has 32: MD5, which is not supported, has 16",
     ],
     [
       { value: hash("sha1").toString("hex"), encoding: "HEX" },
-      "has 20 bytes, but SHA256 has 32: SHA-1, which is not supported, has 20",
+      "has 20 bytes, but HASH_ALGORITHM_SHA256 has 32: SHA-1, which is not supported, has 20",
     ],
     [
       { value: hash("sha224").toString("hex"), encoding: "HEX" },
-      "has 28 bytes, but SHA256 has 32: SHA-224, which is not supported, has 28",
+      "has 28 bytes, but HASH_ALGORITHM_SHA256 has 32: SHA-224, which is not supported, has 28",
     ],
     [
       { value: "$2b$12$abc", encoding: "HEX" },
@@ -157,18 +169,28 @@ describe("fields that are missing, or that exclude each other", () => {
     [{ encoding: "HEX", prefix: "pepper", phc: "" }, [": must have algorithm, value and encoding, or phc"]],
     [{ algorithm: "SHA256" }, [".value: is required with algorithm"]],
     [{ algorithm: "SHA256", value: "", encoding: "HEX" }, [".value: is required with algorithm"]],
-    [{ algorithm: "SHA256", value: HEX }, [".encoding: is required with value: HEX, BASE64 or BASE64URL"]],
+    [
+      { algorithm: "SHA256", value: HEX },
+      [".encoding: is required with value: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL"],
+    ],
     [
       { algorithm: null, value: HEX, encoding: null },
-      [".algorithm: is required with value", ".encoding: is required with value: HEX, BASE64 or BASE64URL"],
+      [
+        ".algorithm: is required with value",
+        ".encoding: is required with value: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL",
+      ],
     ],
     [
       { algorithm: "SHA256", value: HEX, encoding: "UTF8" },
-      [".encoding: UTF8 is only for the key of an HMAC; allowed: HEX, BASE64, BASE64URL"],
+      [
+        ".encoding: TEXT_ENCODING_UTF8 is only for the key of an HMAC; allowed: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64, TEXT_ENCODING_BASE64URL",
+      ],
     ],
     [
       { algorithm: "ARGON2", value: HEX, encoding: "HEX" },
-      [".algorithm: ARGON2 has a salt: give the whole hash as phc, and no algorithm, value and encoding"],
+      [
+        ".algorithm: HASH_ALGORITHM_ARGON2 has a salt: give the whole hash as phc, and no algorithm, value and encoding",
+      ],
     ],
     [
       { value: BCRYPT },
@@ -180,11 +202,13 @@ describe("fields that are missing, or that exclude each other", () => {
     ],
     [
       { algorithm: "HMAC_SHA256", value: HEX, encoding: "HEX" },
-      [".hmac_key_id: is required with HMAC_SHA256: create the key of the HMAC first"],
+      [".hmac_key_id: is required with HASH_ALGORITHM_HMAC_SHA256: create the key of the HMAC first"],
     ],
     [
       { algorithm: "SHA256", value: HEX, encoding: "HEX", hmacKeyId: "pepper" },
-      [".hmac_key_id: must be absent, because SHA256 has no key: is the algorithm HMAC_SHA256 or HMAC_SHA512?"],
+      [
+        ".hmac_key_id: must be absent, because HASH_ALGORITHM_SHA256 has no key: is the algorithm HASH_ALGORITHM_HMAC_SHA256 or HASH_ALGORITHM_HMAC_SHA512?",
+      ],
     ],
     [
       { algorithm: "SHA256", value: HEX, encoding: "HEX", prefix: "\ud800", suffix: "é".repeat(129) },
@@ -202,7 +226,7 @@ describe("fields that are missing, or that exclude each other", () => {
   test("every violation is named, by the path that was passed", () => {
     const input = { algorithm: "SHA512", value: HEX, encoding: "HEX", prefix: "\ud800" } as const;
     expect(allViolationsOf(() => parseRawKeyHash(input, "requests[3].raw_key_hash"))).toEqual([
-      "requests[3].raw_key_hash.value: has 32 bytes, but SHA512 has 64: is the algorithm SHA256, SHA512_256 or HMAC_SHA256?",
+      "requests[3].raw_key_hash.value: has 32 bytes, but HASH_ALGORITHM_SHA512 has 64: is the algorithm HASH_ALGORITHM_SHA256, HASH_ALGORITHM_SHA512_256 or HASH_ALGORITHM_HMAC_SHA256?",
       "requests[3].raw_key_hash.prefix: must be well-formed Unicode",
     ]);
   });

@@ -92,7 +92,9 @@ function isEquality(expression: Expression): Comparison | null {
 
 function printComparison(comparison: Comparison, equal: "=" | "!=", style: Style): string {
   const write = (path: string, operator: Operator, value: string) => {
-    const sign = operator !== "=" ? operator : equal === "=" && style.has ? ":" : equal;
+    // A name takes `:` only with a star.
+    const has = style.has && (path !== "name" || comparison.node === "prefix");
+    const sign = operator !== "=" ? operator : equal === "=" && has ? ":" : equal;
     return `${camel(path, style)}${style.space}${sign}${style.space}${value}`;
   };
   switch (comparison.node) {

@@ -6,6 +6,7 @@ import { BatchCreateImportedApiKeysRequestSchema } from "../../../gen/keyhold/v2
 import { INVALID_REASONS, KeyholdError } from "../../../src/domain/errors.ts";
 import { parseLongJson, parseJson as parseWithin } from "../../../src/transport/json/reader.ts";
 import { MAX_JSON_DEPTH, valueLimits } from "../../../src/transport/json/scan.ts";
+import { syntaxErrorPosition } from "../../../src/transport/json/syntax-error.ts";
 import { character } from "../rest/characters.ts";
 
 const limits = valueLimits(2 ** 24);
@@ -50,7 +51,7 @@ const invalid: readonly (readonly [text: string | Uint8Array, field: string, des
     "{},{}",
     "[],1",
     ",",
-  ].map((text) => [text, "body", "is not JSON"] as const),
+  ].map((text) => [text, "body", `is not JSON${syntaxErrorPosition(text)}`] as const),
   [new Uint8Array([0x22, 0xff, 0x22]), "body", "is not UTF-8"],
   [new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]), "body", "is not UTF-8"],
   ['{"a":1,"a":1}', "a", "is given twice"],

@@ -163,7 +163,7 @@ const bodies: readonly Taken[] = [
 const genres = "must be one of GENRE_UNSPECIFIED, GENRE_NOVEL, GENRE_VERSE";
 
 const wrongBodies: readonly Refused[] = [
-  ["POST /v1/items:batch", "{", "body", "is not JSON"],
+  ["POST /v1/items:batch", "{", "body", "is not JSON at line 1, column 2"],
   ["POST /v1/items:batch", new Uint8Array([0x22, 0xff, 0x22]), "body", "is not UTF-8"],
   ["POST /v1/items:batch", "[]", "body", "must be a JSON object"],
   ["POST /v1/items:batch", '"x"', "body", "must be a JSON object"],
@@ -359,7 +359,7 @@ const REASONS: readonly (readonly [description: RegExp, reason: InvalidReason])[
   [/^is given twice/, "DUPLICATE_FIELD"],
   [/^must be one of /, "UNKNOWN_ENUM_VALUE"],
   [/^is not taken |^cannot be written|^must be empty|^is not the same/, "VALUE_NOT_ALLOWED"],
-  [/percent-encoding$|^is not JSON$/, "INVALID_FORMAT"],
+  [/percent-encoding$|^is not JSON at /, "INVALID_FORMAT"],
   [/^is not UTF-8$/, "INVALID_CHARACTER"],
   [/^is nested /, "TOO_LARGE"],
   [/^must be (?:a|an|true) /, "WRONG_TYPE"],

@@ -40,7 +40,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       status: 400,
       response: invalidArgument(
         "raw_key_hash.encoding",
-        "is required with value: HEX, BASE64 or BASE64URL",
+        "is required with value: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL",
         "FIELD_REQUIRED",
       ),
     },

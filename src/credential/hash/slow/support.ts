@@ -32,7 +32,7 @@ export function assertComputable(compute: Compute): (hash: ParsedRawKeyHash, fie
       const { algorithm } = cheapest;
       throw invalidArgument(
         `${field}.phc`,
-        `this server cannot compute ${algorithm}: ${REMEDIES[algorithm]}`,
+        `this server cannot compute HASH_ALGORITHM_${algorithm}: ${REMEDIES[algorithm]}`,
         "VALUE_NOT_ALLOWED",
       );
     }
