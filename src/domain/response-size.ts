@@ -21,10 +21,13 @@ type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
   readonly createdBy?: string | null;
   readonly allowedCidrs?: readonly string[] | null;
   readonly restrictedToActorIds?: readonly string[] | null;
+  /** Of an import. */
+  readonly warnings?: readonly string[];
 };
 
 /** Returns an upper bound of the bytes of a key or verdict in a response. */
-export function responseSize({ scopes, metadata, allowedCidrs, restrictedToActorIds, ...texts }: Sized): number {
+export function responseSize(sized: Sized): number {
+  const { scopes, metadata, allowedCidrs, restrictedToActorIds, warnings, ...texts } = sized;
   let bytes = FIXED_BYTES;
   for (const text of [texts.actorId, texts.name, texts.revocationDescription, texts.disableReason, texts.createdBy]) {
     bytes += textSize(text ?? "");
@@ -32,6 +35,7 @@ export function responseSize({ scopes, metadata, allowedCidrs, restrictedToActor
   // Scopes and CIDR blocks are ASCII.
   for (const scope of scopes) bytes += SCOPE_BYTES + scope.length;
   for (const cidr of allowedCidrs ?? []) bytes += SCOPE_BYTES + cidr.length;
+  for (const warning of warnings ?? []) bytes += SCOPE_BYTES + textSize(warning);
   for (const actorId of restrictedToActorIds ?? []) bytes += SCOPE_BYTES + textSize(actorId);
   for (const key in metadata) bytes += ENTRY_BYTES + textSize(key) + textSize(metadata[key] ?? "");
   return bytes;

@@ -9,6 +9,8 @@ import type { KeysContext } from "./context.ts";
 export interface ImportSourceInput {
   /** The key as its holders present it: 1 to 4096 bytes of UTF-8. Empty with `rawKeyHash`. */
   readonly rawKey: string;
+  /** Whether the raw key may have fewer than 8 characters. */
+  readonly allowWeak?: boolean;
   readonly rawKeyHash?: RawKeyHashInput | undefined;
   readonly lookupPrefix?: string | undefined;
   readonly adoptBeforeTime?: TimestampValue | undefined;
@@ -36,11 +38,18 @@ export function checkImportSource(context: ImportRules, input: ImportSourceInput
   return input.rawKeyHash === undefined ? checkRawKey(context, input) : checkHash(context, input, input.rawKeyHash);
 }
 
-function checkRawKey(context: ImportRules, { rawKey, lookupPrefix, adoptBeforeTime }: ImportSourceInput): RawSource {
+/** A shorter raw key can be guessed. */
+const MIN_CHARACTERS = 8;
+
+function checkRawKey(context: ImportRules, input: ImportSourceInput): RawSource {
+  const { rawKey, allowWeak = false, lookupPrefix, adoptBeforeTime } = input;
   checkAll(
     () => {
       if (rawKey === "") throw invalidArgument("raw_key", "is required without raw_key_hash", "FIELD_REQUIRED");
       if (context.looksLikeOurs(rawKey)) throw looksLikeOurs("raw_key");
+      if (allowWeak || rawKey.length >= 2 * MIN_CHARACTERS || [...rawKey].length >= MIN_CHARACTERS) return;
+      const problem = `has fewer than ${MIN_CHARACTERS} characters and can be guessed; allow_weak imports it`;
+      throw invalidArgument("raw_key", problem, "STRING_TOO_SHORT");
     },
     () => rejectGiven(lookupPrefix, "lookup_prefix", "is for keys of which only a hash is known"),
     () => rejectGiven(adoptBeforeTime, "adopt_before_time", "is for keys of which only a hash is known"),

@@ -200,6 +200,7 @@ describe("a batch import", () => {
     const refused = (scope: string) => ({
       error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",
       error_message: `a key with the scope ${scope} needs a caller that holds it`,
+      warnings: [],
     });
     expect(body.results[1]).toEqual({ index: 1, ...refused("keyhold:admin") });
     expect(body.results[3]).toEqual({ index: 3, ...refused("keyhold:derive") });

@@ -11,10 +11,12 @@ const { batchCreateImportedApiKeys: batchCreate } = ImportedApiKeysService.metho
 const exists = {
   error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS",
   error_message: "raw_key: is imported already",
+  warnings: [],
 };
 const invalid = {
   error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",
   error_message: "raw_key: is required without raw_key_hash",
+  warnings: [],
 };
 
 /** Items with `invalid` that fit into 4 KiB, which is 5.5 KiB of a trailer in base64. */

@@ -159,16 +159,18 @@ export const SCENARIOS: readonly Scenario[] = [
     },
     {
       results: [
-        { index: 0, imported_api_key: importedRecord },
+        { index: 0, imported_api_key: importedRecord, warnings: [] },
         {
           index: 1,
           error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS",
           error_message: "raw_key: is imported already",
+          warnings: [],
         },
         {
           index: 2,
           error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",
           error_message: "raw_key: is required without raw_key_hash",
+          warnings: [],
         },
       ],
       success_count: 1,

@@ -24,6 +24,7 @@ const failure = (index: number, code: string) => ({
   index,
   error_code: `BATCH_CREATE_IMPORTED_API_KEYS_ERROR_${code}`,
   error_message: text,
+  warnings: [],
 });
 
 async function count(): Promise<number> {
@@ -37,8 +38,16 @@ describe("a batch", () => {
     const body = succeeded(await batch(items));
     expect(body).toEqual({
       results: [
-        { index: 0, imported_api_key: expect.objectContaining({ name: "first", scopes: ["x"], metadata: { k: "v" } }) },
-        { index: 1, imported_api_key: expect.objectContaining({ name: "second", scopes: [], metadata: {} }) },
+        {
+          index: 0,
+          imported_api_key: expect.objectContaining({ name: "first", scopes: ["x"], metadata: { k: "v" } }),
+          warnings: [],
+        },
+        {
+          index: 1,
+          imported_api_key: expect.objectContaining({ name: "second", scopes: [], metadata: {} }),
+          warnings: [],
+        },
       ],
       success_count: 2,
       failure_count: 0,
@@ -47,6 +56,28 @@ describe("a batch", () => {
       expect(succeeded(await rest("GET", `${paths.imported}/${imported_api_key.key_id}`))).toEqual(imported_api_key);
       expect(await verify(rest, items[index]?.raw_key)).toMatchObject({ key_id: imported_api_key.key_id });
     }
+  });
+
+  test("warns of raw keys that a header may not carry, and imports them", async () => {
+    const { results } = succeeded(await batch([item(), item({ raw_key: `${newRawKey()},\n.` })]));
+    expect(results.map(({ warnings }: Json) => warnings)).toEqual([
+      [],
+      [
+        "raw_key: contains a line break, which no header can carry",
+        expect.stringMatching(/^raw_key: contains a comma/),
+      ],
+    ]);
+    expect(results[1].imported_api_key).toBeDefined();
+  });
+
+  test("rejects raw keys of fewer than 8 characters, unless allow_weak is set", async () => {
+    const [short, weak] = ["7 chars", "ü-weak"].map((raw_key) => item({ raw_key }));
+    const { results } = succeeded(await batch([item(), short ?? {}, { ...weak, allow_weak: true }]));
+    expect(results[1].error_message).toMatch(/^raw_key: has fewer than 8 characters .* allow_weak/);
+    expect(await verify(rest, "ü-weak")).toMatchObject({ is_valid: true });
+    expectRefused(await rest("POST", paths.imported, short), invalid("raw_key"));
+    succeeded(await rest("POST", paths.imported, { ...short, allow_weak: true }));
+    succeeded(await rest("POST", paths.imported, item({ raw_key: "8 chars." })));
   });
 
   test("logs its keys, in lines that are written in one piece", async () => {
@@ -89,7 +120,7 @@ describe("a batch", () => {
         failure(1, "INVALID_ARGUMENT"),
         failure(2, "INVALID_ARGUMENT"),
         failure(3, "INVALID_ARGUMENT"),
-        { index: 4, imported_api_key: expect.objectContaining({ name: "n" }) },
+        { index: 4, imported_api_key: expect.objectContaining({ name: "n" }), warnings: [] },
         failure(5, "INVALID_ARGUMENT"),
         failure(6, "ALREADY_EXISTS"),
         failure(7, "INVALID_ARGUMENT"),
@@ -106,7 +137,7 @@ describe("a batch", () => {
     expect(succeeded(await batch([large, item()]))).toEqual({
       results: [
         failure(0, "INVALID_ARGUMENT"),
-        { index: 1, imported_api_key: expect.objectContaining({ actor_id: "batch" }) },
+        { index: 1, imported_api_key: expect.objectContaining({ actor_id: "batch" }), warnings: [] },
       ],
       success_count: 1,
       failure_count: 1,

@@ -144,3 +144,23 @@ test("texts cannot be moved to another scheme", async () => {
   const alone = deriveKeyRing({ current: Buffer.alloc(32, 3), retired: [] }, "hash-scheme-wrap");
   expect(await prefixesOf(newNode({ ring: alone }))).toEqual(["b"]);
 });
+
+test("a load in flight, which may have read before a change, is awaited and repeated", async () => {
+  const [isRead, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const read = async () => {
+    const stored = await store.read();
+    isRead.resolve();
+    await held.promise;
+    return stored;
+  };
+  const slow = createHashSchemes({
+    ...{ store: { ...store, read }, ring, random: systemRandom, version: () => 1, renewed: async () => {} },
+  });
+  const before = slow.lookups();
+  await isRead.promise;
+  const schemeId = await newNode().schemes.schemeId(spec("added while it is read"));
+  const reloaded = slow.reload();
+  held.resolve();
+  await Promise.all([before, reloaded]);
+  expect(slow.lastLookups().schemes.map((scheme) => scheme.schemeId)).toContain(schemeId);
+});

@@ -128,3 +128,39 @@ test("what is unused is removed once it is two seconds old, and nothing is notif
   await insert([newKey()]);
   expect(node.resources.coherence.hashSchemesVersion).toBe(after);
 });
+
+test("of what is old, what no key has is removed and the rest kept; what is new is kept and returned", async () => {
+  await insert([slowKey()]);
+  await sql`UPDATE hash_schemes SET create_time = '2026-01-01'`;
+  await sql`INSERT INTO hash_schemes (scheme_id, slot, algorithm) VALUES (2, 2, 'SHA512')`;
+  await sql`INSERT INTO hash_prefix_lengths (length, slot, create_time) VALUES (7, 2, '2026-01-01'), (6, 3, now())`;
+  expect(await removeUnused()).toEqual({ schemeIds: [2], hasLength: true });
+  expect(await sql`SELECT scheme_id FROM hash_schemes ORDER BY scheme_id`).toEqual([
+    { scheme_id: 2 },
+    { scheme_id: 9 },
+  ]);
+  expect(await sql`SELECT length FROM hash_prefix_lengths ORDER BY length`).toEqual([{ length: 6 }, { length: 8 }]);
+});
+
+/** The columns of a key that no verdict depends on, and that its lists and changes read from the database. */
+const NOT_NOTIFIED = ["last_used_time", "last_used_mark", "other_digests", "request_id", "request_fingerprint"];
+
+test("every node is notified of a change of any column of a key that a verdict depends on", async () => {
+  const { key } = newKey();
+  await insert([{ ...newKey(), key }]);
+  const notified: string[] = [];
+  const listening = await sql.listen("keyhold_changes", (text) => notified.push(text));
+  const columns = await sql<{ name: string }[]>`
+    SELECT column_name AS name FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = 'api_keys' AND is_generated = 'NEVER'`;
+  const silent: string[] = [];
+  for (const { name } of columns) {
+    notified.length = 0;
+    await sql`UPDATE api_keys SET ${sql(name)} = ${sql(name)} WHERE key_id = ${key.keyId}`;
+    await sql`SELECT pg_notify('keyhold_changes', ${`end ${name}`})`;
+    await eventually(async () => notified.includes(`end ${name}`));
+    if (!notified.includes(`key ${key.keyId}`)) silent.push(name);
+  }
+  await listening.unlisten();
+  expect(silent.sort()).toEqual(NOT_NOTIFIED.sort());
+});

@@ -340,6 +340,13 @@ export declare type CreateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Crea
    * @generated from field: google.protobuf.Timestamp adopt_before_time = 12;
    */
   adoptBeforeTime?: Timestamp | undefined;
+
+  /**
+   * Imports a raw_key of fewer than 8 characters, which is rejected otherwise because it can be guessed.
+   *
+   * @generated from field: bool allow_weak = 13;
+   */
+  allowWeak: boolean;
 };
 
 /**
@@ -437,6 +444,13 @@ export declare type BatchCreateImportedApiKeysResponse_Result = Message<"keyhold
    * @generated from field: optional string error_message = 4;
    */
   errorMessage?: string | undefined;
+
+  /**
+   * Why a header may not carry the raw key as it is, as text for people: its holders may be unable to present it.
+   *
+   * @generated from field: repeated string warnings = 5;
+   */
+  warnings: string[];
 };
 
 /**

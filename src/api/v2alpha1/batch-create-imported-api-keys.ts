@@ -7,6 +7,7 @@ import {
   CreateImportedApiKeyRequestSchema,
   type ImportedApiKeysService,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { rawKeyWarnings } from "../../credential/header-form.ts";
 import { attempt, type ErrorCode, KeyholdError } from "../../domain/errors.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import { callerName, type Principal } from "../../domain/principal.ts";
@@ -60,7 +61,7 @@ export function batchCreateImportedApiKeys({
     const now = keys.clock.now();
     const failures = outcomes.filter((outcome) => outcome instanceof KeyholdError);
     const response = {
-      results: outcomes.map((outcome, index) => toResult(outcome, index, now)),
+      results: outcomes.map((outcome, index) => toResult(outcome, index, now, requests[index]?.rawKey ?? "")),
       successCount: outcomes.length - failures.length,
       failureCount: failures.length,
     };
@@ -75,15 +76,16 @@ export function batchCreateImportedApiKeys({
 
 /** Returns an upper bound of the bytes of the key that an item creates. */
 function createdSize({ draft, parsed: { allowedCidrs } }: CheckedImport, createdBy: string): number {
-  return responseSize({ ...draft, createdBy, allowedCidrs });
+  return responseSize({ ...draft, createdBy, allowedCidrs, warnings: rawKeyWarnings(draft.rawKey) });
 }
 
 function isChecked(item: CheckedImport | KeyholdError): item is CheckedImport {
   return !(item instanceof KeyholdError);
 }
 
-function toResult(outcome: Outcome, index: number, now: number): Result {
-  if (!(outcome instanceof KeyholdError)) return { index, importedApiKey: importedApiKey(outcome, now) };
+function toResult(outcome: Outcome, index: number, now: number, rawKey: string): Result {
+  if (!(outcome instanceof KeyholdError))
+    return { index, importedApiKey: importedApiKey(outcome, now), warnings: [...rawKeyWarnings(rawKey)] };
   return {
     index,
     errorCode: ITEM_ERRORS.get(outcome.code) ?? BatchCreateImportedApiKeysError.INTERNAL,

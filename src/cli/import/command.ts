@@ -15,6 +15,7 @@ export function addImport(keys: Command): void {
     .option("--phc", "for one key: stdin is a hash with its salt and parameters, such as $2b$12$…")
     .option("--lookup-prefix <text>", "for one key with --phc: the first characters of its raw key, 6 to 64 bytes")
     .addOption(new Option("--format <format>", "file format (default: by file extension)").choices(["jsonl", "csv"]))
+    .option("--allow-weak", "import raw keys of fewer than 8 characters, which can be guessed")
     .option("--dry-run", "validate the rows without sending them")
     .option("--skip-existing", "count raw keys that already exist and leave them unchanged (default)", true)
     .option("--no-skip-existing", "treat raw keys that already exist as failures")

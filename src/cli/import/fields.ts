@@ -41,6 +41,8 @@ export type ColumnMap = Readonly<Record<string, string>> | null;
 export interface RowOptions {
   readonly columns: ColumnMap;
   readonly hash: HashDefaults;
+  /** Whether raw keys may have fewer than 8 characters. */
+  readonly allowWeak?: boolean;
 }
 
 /** Rows whose columns are named like fields. */

@@ -13,6 +13,7 @@ import { signalToStop } from "../signals.ts";
 import { openFailureFile } from "./failure-file.ts";
 import { type ColumnMap, checkColumnMap, type RowOptions } from "./fields.ts";
 import { loadProgress, newProgress, type Progress, saveProgress } from "./progress.ts";
+import type { Row } from "./records.ts";
 import { type Batch, run } from "./run.ts";
 import { type Outcome, send } from "./send.ts";
 import { type FormatName, openSource, type Source } from "./source.ts";
@@ -25,6 +26,7 @@ export interface ImportOptions extends RemoteOptions, HashOptions {
   readonly progress?: string;
   readonly dryRun?: boolean;
   readonly failuresWithKeys?: boolean;
+  readonly allowWeak?: boolean;
   readonly skipExisting: boolean;
   readonly concurrency: number;
   /** Milliseconds. */
@@ -37,7 +39,11 @@ const SAVE_INTERVAL = 1_000;
 /** Imports the rows of a file or stdin (`-`), resuming an interrupted run. */
 export async function importFile(path: string, options: ImportOptions): Promise<void> {
   boundHeapGrowth();
-  const rows: RowOptions = { columns: options.map ?? null, hash: await readHashDefaults(options) };
+  const rows: RowOptions = {
+    columns: options.map ?? null,
+    hash: await readHashDefaults(options),
+    allowWeak: options.allowWeak ?? false,
+  };
   checkColumnMap(rows);
   const source = await openSource(path, options.format);
   const files = filesOf(source, options);
@@ -51,12 +57,13 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const { signal } = interruption;
   void signalToStop(() => process.exit(EXIT_STATUS.interrupted)).then(() => interruption.abort());
   const started = performance.now();
-  const end = await importRows(source, start, { options, rows, remote, files, progressBar, signal }).finally(() =>
-    progressBar?.end(),
+  const warned: Warned = { rows: 0, lines: [] };
+  const end = await importRows(source, start, { options, rows, remote, files, progressBar, signal, warned }).finally(
+    () => progressBar?.end(),
   );
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
   if (!signal.aborted && files.progress !== null) await rm(files.progress, { force: true });
-  await report(end, { seconds, complete: !signal.aborted }, files, options);
+  await report(end, { seconds, complete: !signal.aborted }, warned, files, options);
 }
 
 function stateOf({ row, end }: Progress) {
@@ -88,11 +95,20 @@ interface Run {
   /** Null with `--json`. */
   readonly progressBar: ProgressBar | null;
   readonly signal: AbortSignal;
+  readonly warned: Warned;
 }
+
+/** Rows whose raw keys headers may not carry, and the first of them. */
+interface Warned {
+  rows: number;
+  readonly lines: { readonly line: number; readonly warnings: string[] }[];
+}
+
+const MAX_SHOWN_WARNINGS = 20;
 
 /** Returns the final progress. It is saved before the first call, but not if the header is invalid. */
 async function importRows(source: Source, start: Progress, current: Run): Promise<Progress> {
-  const { options, rows, files, progressBar, signal } = current;
+  const { options, rows, files, progressBar, signal, warned } = current;
   const { concurrency, skipExisting, failuresWithKeys = false } = options;
   const save = async (progress: Progress) => files.progress !== null && saveProgress(files.progress, progress);
   const failureFile = await openFailureFile(files.failures, start.failureBytes, failuresWithKeys);
@@ -103,9 +119,13 @@ async function importRows(source: Source, start: Progress, current: Run): Promis
     await firstSave;
     return call(batch);
   };
+  const onWarnings = ({ line }: Row, warnings: readonly string[]) => {
+    if (warned.rows++ < MAX_SHOWN_WARNINGS) warned.lines.push({ line, warnings: [...warnings] });
+  };
+  const called = { send, failureFile, onWarnings, rows, concurrency, skipExisting, signal };
   let [latest, saved] = [start, performance.now()];
   try {
-    for await (latest of run(source, start, { send, failureFile, rows, concurrency, skipExisting, signal })) {
+    for await (latest of run(source, start, called)) {
       progressBar?.show({ ...stateOf(latest), failed: latest.failed });
       if (performance.now() - saved < SAVE_INTERVAL) continue;
       await save(latest);
@@ -141,15 +161,26 @@ interface End {
   readonly complete: boolean;
 }
 
-async function report(progress: Progress, end: End, files: Files, options: ImportOptions): Promise<void> {
+async function report(
+  progress: Progress,
+  end: End,
+  warned: Warned,
+  files: Files,
+  options: ImportOptions,
+): Promise<void> {
   const { row: rows, imported, existing, failed } = progress;
   const counts: JsonObject =
     options.dryRun === true ? { rows, valid: imported, failed } : { rows, imported, existing, failed };
   const file: JsonObject = failed > 0 ? { failures_file: files.failures } : {};
-  await writeObject({ ...counts, ...file, ...end }, options);
+  const isWarned = warned.rows > 0;
+  const warnings: JsonObject = isWarned ? { warned: warned.rows } : {};
+  const lines: JsonObject = isWarned && options.json === true ? { warnings: warned.lines } : {};
+  await writeObject({ ...counts, ...file, ...warnings, ...lines, ...end }, options);
   const say = (text: string) => {
     if (options.json !== true) note(text);
   };
+  for (const { line, warnings } of warned.lines) say(`line ${line}: ${warnings.join("; ")}`);
+  if (warned.rows > warned.lines.length) say(`${warned.rows - warned.lines.length} more rows have such warnings`);
   if (existing > 0)
     say(`${existing} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`);
   if (!end.complete) {

@@ -23,7 +23,8 @@ import type { Row } from "./records.ts";
 export function requestOf({ content }: Row, options: RowOptions): CreateImportedApiKeyRequest | string {
   if (typeof content === "string") return content;
   try {
-    return checked(toRequest(fieldsOf(content, options.columns), options.hash));
+    const { columns, hash, allowWeak = false } = options;
+    return checked({ ...toRequest(fieldsOf(content, columns), hash), allowWeak });
   } catch (error) {
     if (error instanceof KeyholdError) return error.message;
     throw error;

@@ -1,4 +1,5 @@
 import type { CreateImportedApiKeyRequest } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { rawKeyWarnings } from "../../credential/header-form.ts";
 import { MAX_ITEMS_BYTES, responseSize } from "../../domain/response-size.ts";
 import { Csv } from "./csv.ts";
 import type { FailureFile, RowFailure } from "./failure-file.ts";
@@ -12,6 +13,8 @@ import type { Source } from "./source.ts";
 export interface RunOptions {
   readonly send: (batch: Batch) => Promise<Outcome>;
   readonly failureFile: FailureFile;
+  /** Called with each row whose raw key a header may not carry as it is, before the row is sent. */
+  readonly onWarnings: (row: Row, warnings: readonly string[]) => void;
   readonly rows: RowOptions;
   /** Maximum number of calls in flight. */
   readonly concurrency: number;
@@ -111,7 +114,7 @@ const CREATED_BY = "oidc:".padEnd(260);
 /** Returns an upper bound of the bytes of the key in the response. The canonical text of a block may be longer by its prefix length. */
 function sizeOf(request: CreateImportedApiKeyRequest): number {
   const allowedCidrs = request.ipRestriction?.allowedCidrs.map((cidr) => `${cidr}/128`) ?? null;
-  return responseSize({ ...request, createdBy: CREATED_BY, allowedCidrs });
+  return responseSize({ ...request, createdBy: CREATED_BY, allowedCidrs, warnings: rawKeyWarnings(request.rawKey) });
 }
 
 class GrowingBatch {
@@ -160,7 +163,11 @@ class GrowingBatch {
   }
 }
 
-function startSend(batch: Batch, { send }: RunOptions): Sent {
+function startSend(batch: Batch, { send, onWarnings }: RunOptions): Sent {
+  for (const { row, request } of batch.items) {
+    const warnings = rawKeyWarnings(request.rawKey);
+    if (warnings.length > 0) onWarnings(row, warnings);
+  }
   const outcome = send(batch);
   // Handled when its turn comes; avoids an unhandled rejection until then.
   outcome.catch(() => undefined);

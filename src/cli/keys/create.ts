@@ -1,8 +1,10 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { rawKeyWarnings } from "../../credential/header-form.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
 import { type HashOptions, readHashDefaults } from "../hash-options.ts";
 import { ipRestrictionTo } from "../options.ts";
+import { note } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
 import { outputSecret, type SecretOptions } from "../secret-output.ts";
@@ -40,6 +42,7 @@ function repeatedRequest(keyId = ""): KeyholdError {
 }
 
 export interface ImportOneOptions extends NewKeyOptions, CredentialOptions, HashOptions {
+  readonly allowWeak?: boolean;
   /** Whether the input is a hash with its salt and parameters. */
   readonly phc?: true;
   readonly lookupPrefix?: string;
@@ -48,7 +51,9 @@ export interface ImportOneOptions extends NewKeyOptions, CredentialOptions, Hash
 /** Imports one key. The raw key is a secret, and so is its hash: they are read from stdin or a file. */
 export async function importOne(options: ImportOneOptions): Promise<void> {
   const { importedApiKeys } = await openRemote(options);
-  const request = { ...fieldsOf(options), ...(await inputOf(options)), lookupPrefix: options.lookupPrefix };
+  const { lookupPrefix, allowWeak = false } = options;
+  const request = { ...fieldsOf(options), ...(await inputOf(options)), lookupPrefix, allowWeak };
+  for (const warning of rawKeyWarnings(request.rawKey ?? "")) note(warning);
   await writeMessage(await importedApiKeys.createImportedApiKey(request), options);
 }
 

@@ -43,6 +43,20 @@ test("SIGINT stops after the calls in flight, and the same command resumes", asy
   expect(await stored(rows)).toEqual(namesOf(rows));
 });
 
+test("raw keys that a header may not carry are warned of, and short ones need --allow-weak", async () => {
+  const [plain, comma] = newRows(2);
+  const rows = [plain, { ...comma, raw_key: `${comma?.raw_key},` }, { ...comma, raw_key: "short" }];
+  const file = await writeRows(rows as TestRow[]);
+  const warnings = [{ line: 2, warnings: ["raw_key: contains a comma, at which a header may be split"] }];
+  const dry = JSON.parse((await importKeys(file, "--dry-run")).stdout);
+  expect(dry).toMatchObject({ valid: 2, failed: 1, warned: 1, warnings });
+  const { code, stdout } = await importKeys(file, "--allow-weak");
+  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ imported: 3, failed: 0, warnings })]);
+  const text = await runKeyhold(["keys", "import", file, "--dry-run", "--allow-weak"], environment());
+  expect(text.stderr).toContain("line 2: raw_key: contains a comma");
+  expect(text.stdout).toMatch(/warned +1\n/);
+});
+
 test("failures can be corrected and imported; they contain raw keys only on request", async () => {
   const [good, known, long] = newRows(3);
   const file = newFile("csv");

@@ -206,6 +206,7 @@ describe.each(["fast", "slow"] as const)("a key with a %s hash", (kind) => {
     fixture.renewable(false);
     await expect(verify(fixture.context, RAW_KEY)).rejects.toThrow("no lease");
     fixture.staleGrace(true);
+    fixture.hashes.lookups = () => Promise.reject(new Error("hash formats are read"));
     for (const identities of [fixture.context.identities, null]) {
       const verdict = await verify({ ...fixture.context, identities }, RAW_KEY, "default", NOTHING, operator);
       expect([outcome(verdict), verdict.isStale]).toEqual([`VALID ${keyId}`, true]);

@@ -16,6 +16,7 @@ const failed = (index: number) => ({
   index,
   error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS",
   error_message: "raw_key: is imported already",
+  warnings: [],
 });
 
 const NONE_IMPORTED: JsonObject = {
@@ -57,7 +58,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       body: { requests: [NEW, KNOWN] },
       status: 200,
       response: {
-        results: [{ index: 0, imported_api_key: importedKey() }, failed(1)],
+        results: [{ index: 0, imported_api_key: importedKey(), warnings: [] }, failed(1)],
         success_count: 1,
         failure_count: 1,
       },

@@ -1,5 +1,7 @@
 import { pbkdf2Sync } from "node:crypto";
+import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { Worker } from "node:worker_threads";
 import { afterEach, expect, test } from "vitest";
 import { HashQueue, type HashQueueOptions, type Turn } from "../../../../src/credential/hash/slow/hash-queue.ts";
 import { HashWorker } from "../../../../src/credential/hash/slow/hash-worker.ts";
@@ -50,7 +52,7 @@ test("two hashes are computed at a time, 64 wait, and others are rejected", asyn
 });
 
 test("the least suspect is computed first, and the most suspect have the least room", async () => {
-  const { queue } = startObservedQueue();
+  const { queue } = startObservedQueue({ now: () => 0 });
   const order: string[] = [];
   const add = (suspicion: Turn["suspicion"], group = `${suspicion}`) =>
     compute(queue, task(SHORT), { suspicion, group }).then(() => order.push(group));
@@ -125,6 +127,18 @@ test("the message is moved to the thread, and no copy remains", async () => {
   const result = compute(queue, moved);
   expect(moved.message.byteLength).toBe(0);
   expect(await result).toEqual(new Uint8Array(SHORT_HASH));
+});
+
+test.each([SHORT, SHORT.replace("1000", "600001")])("a thread zeroes the message of %s", async (parameters) => {
+  const program = new URL("../../../../src/credential/hash/slow/worker.ts", import.meta.url);
+  const thread = new Worker(program, { env: {} });
+  // Shared, so that the test sees what the thread does with it.
+  const message = new Uint8Array(new SharedArrayBuffer(7)).fill(1);
+  const answered = once(thread, "message");
+  thread.postMessage({ parameters, message });
+  await answered;
+  expect([...message]).toEqual([0, 0, 0, 0, 0, 0, 0]);
+  await thread.terminate();
 });
 
 test("a thread that is ended fails its hash alone, and is replaced", async () => {
