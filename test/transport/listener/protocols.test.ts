@@ -153,6 +153,15 @@ describe("a connection that never shows its protocol", () => {
     },
   );
 
+  it("is dropped at once, and without an answer, if its first line is not HTTP", async () => {
+    const { server } = await listen(echo);
+    const client = await rawClient(server);
+    await client.send("HELO example.com\r\n");
+    await once(client.socket, "close");
+    expect(client.text).toBe("");
+    expect(await connections(server)).toBe(0);
+  });
+
   it("does not extend its timeout with single bytes", async () => {
     const { server } = await listen(echo, { limits: { sniffTimeout: 50 } });
     const client = await rawClient(server);
