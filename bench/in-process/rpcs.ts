@@ -47,7 +47,7 @@ const call: Call = {
   setTrailer: () => {},
   peerAddress: "127.0.0.1",
   isAbandoned: false,
-  log: { add: () => {}, note: () => {}, fault: fail, onEnd: () => {} },
+  log: { add: () => {}, note: () => {}, fault: fail, outage: fail, onEnd: () => {} },
 };
 
 type CallRpc<M extends DescMethodUnary> = (

@@ -33,6 +33,8 @@ export interface CallLog {
   note(message: string, facts: Readonly<Record<string, unknown>>): void;
   /** Logs an internal error with its cause. */
   fault(error: unknown): void;
+  /** Logs that an outage of the database has failed the call. */
+  outage(cause: unknown): void;
   /** Calls the listener when the call has ended or the client has disconnected. At most one listener. */
   onEnd(listener: EndListener): void;
 }

@@ -95,7 +95,8 @@ function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Err
   if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
     limiter.countRejection();
     log.add(OVERLOADED);
-  } else if (FAULTS.has(error.code)) log.fault(error.cause ?? cause);
+  } else if (cause instanceof KeyholdError && cause.code === "DATABASE_UNAVAILABLE") log.outage(cause.cause ?? cause);
+  else if (FAULTS.has(error.code)) log.fault(error.cause ?? cause);
   return error;
 }
 

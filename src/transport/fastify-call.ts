@@ -66,6 +66,10 @@ export abstract class FastifyCall implements Call, CallLog {
     this.request.log.error({ reqId: this.request.id, err: error, ...this.#facts }, "fault");
   }
 
+  outage(cause: unknown): void {
+    this.request.server.outages.add(cause, () => ({ reqId: this.request.id, ...this.#facts }));
+  }
+
   onEnd(listener: EndListener): void {
     this.request.onEnd = listener;
   }

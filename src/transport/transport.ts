@@ -17,6 +17,7 @@ import { requestIdOf } from "./headers.ts";
 import type { Certificate } from "./listener/acceptor.ts";
 import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
+import { OutageLog } from "./outage-log.ts";
 import { type BodyBudget, bodyReader } from "./request-body.ts";
 import { checkHosts, checkMethods, createHostCheck, type RequestPolicy } from "./request-checks.ts";
 import { makeRoutes, registerRest } from "./rest/register.ts";
@@ -55,7 +56,17 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const routes = makeRoutes(rpcs);
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
   const findRefusal = createHostCheck(requestPolicy);
-  const fastPath = createFastPath(fastRpcs, { logger, counters, limits, budget, findRefusal, forwardAuth, check });
+  const outages = new OutageLog(logger);
+  const fastPath = createFastPath(fastRpcs, {
+    logger,
+    outages,
+    counters,
+    limits,
+    budget,
+    findRefusal,
+    forwardAuth,
+    check,
+  });
   const isIntercepted = options.fastPath && (fastRpcs.length > 0 || forwardAuth !== undefined || check !== undefined);
   const port = { limits, certificate, interceptor: isIntercepted ? fastPath : undefined };
   const fastify = Fastify({
@@ -70,6 +81,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
     return503OnClosing: false,
     clientErrorHandler: clientErrorHandler(logger),
   });
+  fastify.decorate("outages", outages);
   fastify.server.on("connect", refuseConnect);
   answerErrors(fastify);
   registerAccessLog(fastify, counters);

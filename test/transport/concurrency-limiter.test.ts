@@ -49,7 +49,10 @@ function heldRpc(
     setTrailer: () => {},
     peerAddress: "127.0.0.1",
     isAbandoned: false,
-    log: { add: (facts) => lines.push(facts), note: () => {}, fault: (error) => faults.push(error), onEnd: () => {} },
+    log: {
+      ...{ add: (facts) => lines.push(facts), note: () => {}, onEnd: () => {} },
+      ...{ fault: (error) => faults.push(error), outage: (error) => faults.push(error) },
+    },
   };
   const ask = async (fields: Fields) => rpc.invoke(create(method.input, fields), await rpc.admit(call), call);
   return {

@@ -16,6 +16,7 @@ import type { Pipeline } from "../call-pipeline.ts";
 import { type Deadline, MAX_TIMER, timedOut } from "../deadline.ts";
 import { HttpError } from "../errors/http-error.ts";
 import { type Headers, headerOf, headersOf, requestIdOf, valuesOf } from "../headers.ts";
+import type { OutageLog } from "../outage-log.ts";
 import type { BodyBudget } from "../request-body.ts";
 
 /** Header names and values in turn: Node writes them without looking each one up. */
@@ -50,6 +51,7 @@ export interface FastRoute<Req = unknown, Res = unknown> {
 /** What all calls share. */
 export interface CallContext {
   readonly logger: FastifyBaseLogger;
+  readonly outages: OutageLog;
   readonly writeEntry: WriteEntry;
   readonly counters: CallCounters;
   readonly budget: BodyBudget;
@@ -263,6 +265,10 @@ export abstract class FastCall implements Call, CallLog {
 
   fault(error: unknown): void {
     this.context.logger.error({ err: error, ...this.#factsSoFar() }, "fault");
+  }
+
+  outage(cause: unknown): void {
+    this.context.outages.add(cause, () => this.#factsSoFar());
   }
 
   #factsSoFar(): object {

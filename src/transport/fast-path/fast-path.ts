@@ -34,12 +34,12 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * from a gateway, without a body. Everything else it declines, unread. Its responses are those of the complete path, but for the differences that the comparison test lists.
  */
 export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOptions): RequestInterceptor {
-  const { logger, counters, limits, budget, findRefusal, forwardAuth, check } = options;
+  const { logger, outages, counters, limits, budget, findRefusal, forwardAuth, check } = options;
   const routes = new Map(makeFastRoutes(rpcs, counters));
   if (check !== undefined) routes.set(`/${EXT_AUTHZ}`, extAuthzRoutes(check, counters));
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);
-  const context = { logger, counters, budget, start, writeEntry: createAccessLogWriter(logger) };
+  const context = { logger, outages, counters, budget, start, writeEntry: createAccessLogWriter(logger) };
   const find = (path: string, headers: Headers): FastRoute | undefined => {
     const type = headers["content-type"];
     const route = typeof type === "string" ? routes.get(path)?.get(type) : undefined;

@@ -17,6 +17,7 @@ import type { Certificate } from "../../../../src/transport/listener/acceptor.ts
 import { defaultLimits, type ListenerLimits } from "../../../../src/transport/listener/limits.ts";
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
 import { ListenerServer } from "../../../../src/transport/listener/server.ts";
+import { OutageLog } from "../../../../src/transport/outage-log.ts";
 import { BodyBudget } from "../../../../src/transport/request-body.ts";
 import { operator } from "../../../support/principal.ts";
 import { stop } from "../../listener/support.ts";
@@ -79,6 +80,7 @@ const logger = pino({ enabled: false });
 const context: CallContext = {
   logger,
   counters: uncounted,
+  outages: new OutageLog(logger),
   budget: new BodyBudget(0),
   writeEntry: createAccessLogWriter(logger),
   start: (call) => call.run(),
