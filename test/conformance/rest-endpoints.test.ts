@@ -288,6 +288,20 @@ const WRONG_METHODS = [
   ["POST", paths.jwks, "GET, HEAD"],
 ] as const;
 
+const NEAR = [
+  ["POST", `${paths.keys}/x:revok`, "/v2alpha1/admin/apiKeys/{key_id}:revoke"],
+  ["POST", `${paths.keys}%3Averify`, "/v2alpha1/admin/apiKeys:verify"],
+  ["POST", `${paths.keys}/x%3Arevoke`, "/v2alpha1/admin/apiKeys/{key_id}:revoke"],
+  ["GET", `${paths.issued}/`, "/v2alpha1/admin/issuedApiKeys"],
+  ["GET", `${paths.imported}/x/`, "/v2alpha1/admin/importedApiKeys/{key_id}"],
+] as const;
+
+test.each(table(NEAR))("%s %s is 404, and the message names %s", async (method, path, near) => {
+  const answer = await rest(method, path, method === "POST" ? {} : undefined);
+  expectRefused(answer, { code: 404, status: "NOT_FOUND", reason: "PATH_NOT_FOUND" });
+  expect(answer.body.error.message).toContain(`; did you mean ${near}?`);
+});
+
 describe("a wrong method is 405 with the allowed methods:", () => {
   test.each(table(WRONG_METHODS))("%s %s takes %s", async (method, path, allow) => {
     const answer = await rest(method, path);

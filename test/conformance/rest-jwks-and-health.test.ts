@@ -16,6 +16,11 @@ describe("the JWKS", () => {
     expect(answer.headers.get("content-type")).toMatch(/^application\/json/);
   });
 
+  test("is the same with parameters, which some libraries add", async () => {
+    const [answer, plain] = [await rest("GET", `${paths.jwks}?kid=abc&v=1`), await rest("GET", paths.jwks)];
+    expect(succeeded(answer)).toEqual(succeeded(plain));
+  });
+
   test("contains the key of a derived JWT", async () => {
     const { token } = await derive(rest, (await issue(rest)).secret);
     const header = JSON.parse(Buffer.from(token.split(".")[0], "base64url").toString());

@@ -80,16 +80,14 @@ export class PathRouter<T> {
     const segments = path.slice(1).split("/");
     const last = segments.at(-1) ?? "";
     const colon = last.lastIndexOf(":");
-    if (colon === -1) return this.#orNearest(this.#lookUp(method, segments), path);
-    const found = this.#lookUp(method, segments.with(-1, last.slice(0, colon)), last.slice(colon + 1));
-    if (found.kind !== "unknown") return found;
-    const asData = this.#lookUp(method, segments);
-    // With a colon in data the method would decide whether it is a wrong verb.
-    return this.#orNearest(asData.kind === "found" ? asData : { kind: "unknown" }, path);
-  }
-
-  #orNearest(found: Lookup<T>, path: string): Lookup<T> {
-    return found.kind === "unknown" ? { kind: "unknown", nearest: this.#nearestTo(path) } : found;
+    if (colon !== -1) {
+      const found = this.#lookUp(method, segments.with(-1, last.slice(0, colon)), last.slice(colon + 1));
+      if (found.kind !== "unknown") return found;
+    }
+    const found = this.#lookUp(method, segments);
+    // With a colon in the data of another method, a verb is meant.
+    const isUnknown = found.kind === "unknown" || (found.kind === "wrong-method" && /:|%3a/i.test(last));
+    return isUnknown ? { kind: "unknown", nearest: this.#nearestTo(path) } : found;
   }
 
   /** Finds the template without the usual mistakes: a slash at the end, an encoded colon, a misspelt verb. */

@@ -67,6 +67,18 @@ const unknown = [
   ..."/v1/items%2Fa /v1/items%3Abatch /v1/items:other /v1//leaves /v1/%/x /v1/%ff /v1/items/% /v1/items/%ff".split(" "),
 ];
 
+const nearest = [
+  ["POST /v1/items%3Abatch", "/v1/items:batch"],
+  ["POST /v1/items:btach", "/v1/items:batch"],
+  ["DELETE /v1/items/a:rotat", "/v1/items/{id}:rotate"],
+  ["PUT /v1/items/a%3arevoke", "/v1/items/{id}:revoke"],
+  ["GET /v1/items/", "/v1/items"],
+  ["GET /v1/items/a/", "/v1/items/{id}"],
+  ["POST /v1/items:batch/", "/v1/items:batch"],
+  ["POST /v1/items:nothing", undefined],
+  ["GET /v1/nothing", undefined],
+] as const;
+
 describe("the path router", () => {
   const all = router(...bindings);
 
@@ -81,7 +93,12 @@ describe("the path router", () => {
   });
 
   test.each(unknown)("GET %s is unknown", (path) => {
-    expect(all.find("GET", path)).toEqual({ kind: "unknown" });
+    expect(all.find("GET", path)).toMatchObject({ kind: "unknown" });
+  });
+
+  test.each(nearest)("%s is unknown, and %s is near", (request, near) => {
+    const [method = "", path = ""] = request.split(" ");
+    expect(all.find(method, path)).toEqual({ kind: "unknown", nearest: near });
   });
 
   test("the order of additions does not matter", () => {
