@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { identityHeaders, metadataHeader } from "../../../src/api/gateways/identity-headers.ts";
+import { identityHeaders, identityOf, metadataHeader } from "../../../src/api/gateways/identity-headers.ts";
+import type { Valid } from "../../../src/domain/verdict.ts";
 
 const headersOf = (more: Partial<Parameters<typeof identityHeaders>[0]> = {}) =>
   Object.fromEntries(identityHeaders({ keyId: "id", actorId: "actor", scopes: [], metadata: {}, ...more }));
@@ -20,6 +21,12 @@ test.each([
   ["a--b__c", "x-keyhold-metadata-a-b-c"],
   ["key-id", "x-keyhold-metadata-key-id"],
 ])("the metadata %s is in %s", (key, header) => expect(metadataHeader(key)).toBe(header));
+
+test("metadata that the key does not have is empty, also with the name of a property of each object", () => {
+  const key = { keyId: "id", actorId: "actor", metadata: { plan: "a" } };
+  const { metadata } = identityOf({ key, scopes: [] } as unknown as Valid, ["plan", "other", "constructor"]);
+  expect(metadata).toEqual({ plan: "a", other: "", constructor: "" });
+});
 
 test("whatever ends a field, or separates what is in one, is encoded", () => {
   expect(headersOf({ actorId: "a\r\nX-Keyhold-Scopes: admin", scopes: ["a b", "c%20d", "ä"] })).toMatchObject({
