@@ -23,8 +23,10 @@ export const LONG_PAGES: readonly string[] = [
   "docs/command.md",
   "docs/embedded.md",
   "docs/gateways.md",
+  "docs/leaked-key.md",
   "docs/moving.md",
   "docs/operating.md",
+  "docs/rotation.md",
 ];
 
 let server: TestServer;
