@@ -25,7 +25,7 @@ async function revokeAll(keyId: string) {
 const BOUND = 60 / 100_000;
 
 const MANY: readonly (readonly [count: number, shape: Shape])[] = [
-  [100_000, "chain"],
+  [50_000, "chain"],
   [20_000, "star"],
   [20_000, "tree"],
 ];
