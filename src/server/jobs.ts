@@ -42,8 +42,6 @@ export interface JobsOptions {
   readonly clock: Clock;
   readonly monotonic: Monotonic;
   readonly log: Pick<FastifyBaseLogger, "warn">;
-  /** How long `stop` waits for runs before it cancels them, in milliseconds. */
-  readonly stopTimeout?: number;
 }
 
 const STOP_TIMEOUT = 5_000;
@@ -77,10 +75,9 @@ export class Jobs {
   }
 
   async #stop(): Promise<void> {
-    const { leadership, stopTimeout = STOP_TIMEOUT } = this.#options;
     const stopped = Promise.all(this.#jobs.map((job) => job.stop()));
-    await withTimeout(stopped, stopTimeout, () => this.#cancelled.abort());
-    await leadership.close();
+    await withTimeout(stopped, STOP_TIMEOUT, () => this.#cancelled.abort());
+    await this.#options.leadership.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
 import { Leadership } from "../../src/postgres/leadership.ts";
 import { type Job, Jobs, type JobsOptions } from "../../src/server/jobs.ts";
@@ -88,18 +88,24 @@ test("stop waits for the run in progress, then for the last run, and nothing run
   expect(runs).toHaveLength(2);
 });
 
-test("stop cancels a run that takes too long", async () => {
-  const { jobs } = newJobs({ stopTimeout: 10 });
-  const cancelled = Promise.withResolvers<void>();
+test("stop cancels a run after five seconds", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { jobs } = newJobs();
+  const cancelled = vi.fn();
   const { job } = heldJob({
     run: (signal) => {
-      signal.addEventListener("abort", () => cancelled.resolve());
+      signal.addEventListener("abort", cancelled);
       return new Promise(() => {});
     },
   });
   jobs.start(job)();
-  await jobs.stop();
-  await cancelled.promise;
+  const stopped = jobs.stop();
+  await vi.advanceTimersByTimeAsync(4_999);
+  expect(cancelled).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(cancelled).toHaveBeenCalledOnce();
+  await stopped;
 });
 
 let database: TestDatabase;

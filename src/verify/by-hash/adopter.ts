@@ -9,8 +9,6 @@ export interface AdopterOptions {
   readonly onOutcome: (outcome: AdoptionOutcome | "failed") => void;
   /** Called with the first failure of each key. */
   readonly onFailure: (keyId: string, error: unknown) => void;
-  /** How long `stop` waits for adoptions in flight, in milliseconds. */
-  readonly stopTimeout?: number;
 }
 
 /** Adopts keys in the background. */
@@ -31,7 +29,7 @@ const MAX_FAILED = 10_000;
 const STOP_TIMEOUT = 5_000;
 
 export function createAdopter(options: AdopterOptions): Adopter {
-  const { store, clock, onOutcome, onFailure, stopTimeout = STOP_TIMEOUT } = options;
+  const { store, clock, onOutcome, onFailure } = options;
   /** By key id, in the order of their verifications. */
   const waiting = new Map<string, { readonly adoption: Adoption; readonly caller: Principal }>();
   const running = new Map<string, Promise<void>>();
@@ -69,7 +67,7 @@ export function createAdopter(options: AdopterOptions): Adopter {
     stop: async () => {
       isStopped = true;
       waiting.clear();
-      await withTimeout(Promise.all(running.values()), stopTimeout, () => undefined);
+      await withTimeout(Promise.all(running.values()), STOP_TIMEOUT, () => undefined);
     },
   };
 }

@@ -350,6 +350,7 @@ const BAD: readonly (readonly [string, string, Environment])[] = [
   ...["0", "257", "-1", "2.5", "all", "Auto"].map(
     (count) => [`${count} workers`, "KEYHOLD_WORKERS", { KEYHOLD_WORKERS: count }] as const,
   ),
+  ["a grace period without a cache", "KEYHOLD_STALE_GRACE", { KEYHOLD_STALE_GRACE: "1s", KEYHOLD_CACHE_SIZE: "0" }],
   ["an unknown log level", "KEYHOLD_LOG_LEVEL", { KEYHOLD_LOG_LEVEL: "verbose" }],
   ...[
     ["OTEL_TRACES_EXPORTER", "zipkin"],

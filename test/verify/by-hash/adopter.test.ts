@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createAdopter } from "../../../src/verify/by-hash/adopter.ts";
 import type { Adoption, AdoptionOutcome } from "../../../src/verify/by-hash/adoption.ts";
 import { operator } from "../../support/principal.ts";
@@ -20,7 +20,6 @@ function newAdopter() {
     clock: { now: () => now },
     onOutcome: (outcome) => outcomes.push(outcome),
     onFailure: (keyId) => failed.push(keyId),
-    stopTimeout: 20,
   });
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   return {
@@ -71,12 +70,18 @@ test("a key that could not be adopted is reported once, and tried again ten seco
   expect(failed).toEqual(["a"]);
 });
 
-test("a stop drops what waits, accepts nothing more, and waits for what is in flight only so long", async () => {
+test("a stop drops what waits, accepts nothing more, and waits five seconds for what is in flight", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
   const { adopt, calls, end, stop } = newAdopter();
   for (const keyId of ["a", "b", "c"]) adopt(keyId);
-  const stopped = stop();
+  const isOver = vi.fn();
+  const stopped = stop().then(isOver);
   adopt("d");
   await end(0, "adopted");
+  await vi.advanceTimersByTimeAsync(4_999);
+  expect(isOver).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
   await stopped;
   expect(calls.map(({ keyId }) => keyId)).toEqual(["a", "b"]);
 });
