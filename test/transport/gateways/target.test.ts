@@ -79,3 +79,11 @@ test("remembering a target changes nothing", () => {
   for (const [rest] of GOOD)
     for (let use = 0; use < 2; use++) expect(targetOf(PATH + rest)).toEqual(readTarget(PATH + rest));
 });
+
+test("configured targets are read once, up to a bound", () => {
+  const target = (index: number) => targetOf(`/v2alpha1/forwardAuth?audience=service-${index}`);
+  const first = Array.from({ length: 1_000 }, (_, index) => target(index));
+  const kept = first.map((one, index) => one === target(index));
+  expect(kept[0]).toBe(true);
+  expect(kept.filter(Boolean).length).toBeLessThanOrEqual(64);
+});
