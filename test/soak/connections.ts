@@ -86,7 +86,8 @@ export const KINDS: Readonly<Record<string, Kind>> = {
         async (one) => (await one[Symbol.asyncIterator]().next()).value,
       );
       left.abort();
-      return first.every((response) => response?.status === 1);
+      // Not necessarily SERVING: without connections to its database, a node has no lease.
+      return first.every((response) => response !== undefined);
     }),
   "reflection streams": (peer) =>
     overGrpc(peer, ServerReflection, async (client) => {

@@ -92,7 +92,7 @@ problems.push(...growth(before ?? {}, after, ALLOWANCE));
 for (const [kind, { right, wrong }] of counts) {
   console.info(`${kind}: ${right}, failed ${wrong}`);
   // Those that a killed server cut off.
-  if (right === 0 || wrong > right / 10) problems.push(`${kind}: ${wrong} of ${right + wrong} failed`);
+  if (right === 0 || wrong > right / 4) problems.push(`${kind}: ${wrong} of ${right + wrong} failed`);
 }
 const uses = [...counts.values()].reduce((sum, { right }) => sum + right, 0);
 console.info(`${targets.length} nodes, ${uses} connections or groups of them, ${problems.length} problems`);
