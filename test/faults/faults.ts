@@ -1,3 +1,4 @@
+import { serverRole } from "../../src/embedded-postgres/cluster.ts";
 import type { Seeded } from "../support/seeded.ts";
 import { backends, feedOf } from "./backends.ts";
 import type { ClusterNode } from "./cluster.ts";
@@ -22,6 +23,17 @@ export interface Fault {
 }
 
 const HOUR = 3_600_000;
+
+/** Values under which results would have another meaning, or none (`postgres/session-settings.ts`); calls may fail with 503 only. */
+const SESSION_SETTINGS = [
+  ["bytea_output", "escape"],
+  ["DateStyle", "German, DMY"],
+  ["TimeZone", "Asia/Kathmandu"],
+  ["search_path", "pg_catalog"],
+  ["default_transaction_isolation", "serializable"],
+  ["default_transaction_read_only", "on"],
+  ["statement_timeout", "1ms"],
+] as const;
 
 /** Maximum delay of bytes in milliseconds. */
 const JITTER = 15;
@@ -116,6 +128,15 @@ export const FAULTS = {
       return () => {
         for (const { proxies } of nodes) proxies.data.jitter = 0;
       };
+    },
+  },
+  "session settings": {
+    begin: async ({ database: { admin } }, _, seeded) => {
+      const [name, value] = seeded.pick(SESSION_SETTINGS);
+      await admin.unsafe(`ALTER ROLE ${serverRole} SET ${name} = '${value}'`);
+      // New sessions have it.
+      await admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${serverRole} AND random() < 0.3`;
+      return async () => void (await admin.unsafe(`ALTER ROLE ${serverRole} RESET ${name}`).catch(() => undefined));
     },
   },
   "rows locked": { begin: async ({ database }, _, seeded) => lockRows(database, seeded) },
