@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"log"
+	"net"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,20 +20,27 @@ import (
 // each request, so a revocation takes effect at once.
 func requireScope(keys pb.ApiKeysServiceClient, scope string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		credentials := credentialsOf(r.Header)
-		if len(credentials) != 1 {
-			rejectCount(w, len(credentials))
+		credential, ok := credentialOf(r.Header)
+		switch {
+		case !ok:
+			reject(w, http.StatusBadRequest, `Bearer error="invalid_request"`)
+			return
+		case credential == "":
+			reject(w, http.StatusUnauthorized, "Bearer")
 			return
 		}
+		// Behind a proxy, the address that it writes into X-Forwarded-For.
+		clientIP, _, _ := net.SplitHostPort(r.RemoteAddr)
 		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 		defer cancel()
-		verdict, err := keys.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: credentials[0]})
+		verdict, err := keys.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: credential, ClientIp: &clientIP})
 		switch {
 		case status.Code(err) == codes.InvalidArgument: // longer than any credential
 			reject(w, http.StatusUnauthorized, `Bearer error="invalid_token"`)
 		case err != nil || verdict.GetErrorCode() == pb.VerificationError_VERIFICATION_ERROR_INTERNAL:
 			log.Println("no verdict:", err, verdict.GetErrorMessage())
-			reject(w, http.StatusServiceUnavailable, "Bearer")
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "no verdict", http.StatusServiceUnavailable)
 		case !verdict.IsValid:
 			reject(w, http.StatusUnauthorized, `Bearer error="invalid_token"`)
 		case !slices.Contains(verdict.Scopes, scope):
@@ -49,26 +58,26 @@ func callerOf(r *http.Request) *pb.VerifyApiKeyResponse {
 	return r.Context().Value(callerKey{}).(*pb.VerifyApiKeyResponse)
 }
 
-// credentialsOf returns the credentials in Authorization and X-API-Key.
-func credentialsOf(header http.Header) []string {
-	credentials := slices.Clone(header.Values("X-API-Key"))
-	for _, value := range header.Values("Authorization") {
+// validCredential matches visible ASCII without the comma, which joins two values of a header.
+var validCredential = regexp.MustCompile(`^[!-+\-.-~]+$`)
+
+// credentialOf returns the credential in Authorization or X-API-Key, if any, and whether it is clear which one is meant.
+func credentialOf(header http.Header) (string, bool) {
+	authorizations, credentials := header.Values("Authorization"), slices.Clone(header.Values("X-API-Key"))
+	if len(authorizations) > 1 || len(credentials) > 1 {
+		return "", false
+	}
+	credentials = slices.DeleteFunc(credentials, func(one string) bool { return one == "" })
+	for _, value := range authorizations {
 		if scheme, token, _ := strings.Cut(value, " "); strings.EqualFold(scheme, "Bearer") {
 			credentials = append(credentials, strings.TrimSpace(token))
 		}
 	}
-	for i, credential := range credentials {
-		credentials[i] = strings.ToValidUTF8(credential, "?") // gRPC sends no other strings
+	credentials = slices.Compact(credentials)
+	if len(credentials) == 0 {
+		return "", true
 	}
-	return slices.DeleteFunc(credentials, func(one string) bool { return one == "" })
-}
-
-func rejectCount(w http.ResponseWriter, count int) {
-	if count == 0 {
-		reject(w, http.StatusUnauthorized, "Bearer")
-	} else {
-		reject(w, http.StatusBadRequest, `Bearer error="invalid_request"`)
-	}
+	return credentials[0], len(credentials) == 1 && validCredential.MatchString(credentials[0])
 }
 
 func reject(w http.ResponseWriter, code int, challenge string) {

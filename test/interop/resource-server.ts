@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { request } from "node:https";
 import type { AddressInfo } from "node:net";
+import { ACTOR } from "../gateways/servers.ts";
 import { succeed } from "../support/programs/run.ts";
 import type { Server } from "./servers.ts";
 import { bearer, checkService, type Keyhold, keyholdOf, responseChecks } from "./service-checks.ts";
@@ -32,17 +33,17 @@ export async function checkResourceServer(
 }
 
 async function checkResponses(name: string, url: string, keyhold: Keyhold): Promise<readonly Check[]> {
-  const reader = await keyhold.createKey(["read"]);
-  const writer = await keyhold.createKey(["write"]);
-  const jwt = await keyhold.deriveJwt(reader.secret);
+  const reader = await keyhold.issue();
+  const writer = await keyhold.issue({ scopes: ["write"] });
+  const jwt = await keyhold.derive(reader.secret);
   const tampered = jwt.replace(/.(?=.{40}$)/, (letter) => (letter === "A" ? "B" : "A"));
   const { checks, check } = responseChecks(name, url);
   await check("no credential", {}, { status: 401, pattern: /Bearer/ });
-  const pattern = new RegExp(`"reader": ?"${reader.actorId}"`);
+  const pattern = new RegExp(`"reader": ?"${ACTOR}"`);
   await check("a derived JWT", bearer(jwt), { status: 200, pattern });
   await check("a tampered JWT", bearer(tampered), { status: 401, pattern: /invalid_token/ });
   await check("a secret", bearer(reader.secret), { status: 401, pattern: /invalid_token/ });
-  const other = await keyhold.deriveJwt(writer.secret);
+  const other = await keyhold.derive(writer.secret);
   await check("a missing scope", bearer(other), { status: 403, pattern: /insufficient_scope/ });
   return checks;
 }
@@ -54,9 +55,9 @@ async function checkChanges(
   keyhold: Keyhold,
   { env, stop }: { readonly env: Server["env"]; readonly stop: () => void },
 ): Promise<readonly Check[]> {
-  const { secret } = await keyhold.createKey(["read"]);
+  const { secret } = await keyhold.issue();
   await succeed({ program: String(env.KEYHOLD_ROTATE_SIGNING_KEY), args: [], cwd: "." });
-  const jwt = await keyhold.deriveJwt(secret);
+  const jwt = await keyhold.derive(secret);
   const { checks, check } = responseChecks(name, url);
   await check("a JWT of a new signing key", bearer(jwt), { status: 200 });
   stop();

@@ -1,3 +1,5 @@
+import { type Sent, send } from "../gateways/client.ts";
+import { ACTOR } from "../gateways/servers.ts";
 import { freePort } from "../support/free-port.ts";
 import type { Server } from "./servers.ts";
 import { whileServing } from "./service-process.ts";
@@ -24,22 +26,20 @@ export async function checkService(
   }
 }
 
-/** Checks the responses of a service to requests with these headers. */
+/** Checks the responses of a service to requests. */
 export function responseChecks(name: string, url: string) {
   const checks: Check[] = [];
-  const check = async (what: string, headers: Record<string, string>, wanted: Wanted) => {
-    const response = await fetch(url, { headers });
-    const body = await response.text();
-    const challenge = response.headers.get("www-authenticate") ?? "";
-    const found = `${response.status} ${challenge} ${body}`;
-    const holds = response.status === wanted.status && (wanted.pattern?.test(found) ?? true);
+  const check = async (what: string, sent: Sent, wanted: Wanted) => {
+    const { status, header, body } = await send(url, { ...sent, target: new URL(url).pathname });
+    const found = `${status} ${header("WWW-Authenticate") ?? ""} ${body}`;
+    const holds = status === wanted.status && (wanted.pattern?.test(found) ?? true);
     checks.push({ name: `${name}: ${what}: ${wanted.status}`, holds, comment: `found ${found}` });
   };
   return { checks, check };
 }
 
-export function bearer(credential: string): Record<string, string> {
-  return { authorization: `Bearer ${credential}` };
+export function bearer(credential: string): Sent {
+  return { headers: [["Authorization", `Bearer ${credential}`]] };
 }
 
 interface JsonResponse {
@@ -60,13 +60,14 @@ export function keyholdOf({ KEYHOLD_URL, KEYHOLD_TOKEN }: Server["env"]) {
     return (await response.json()) as JsonResponse;
   };
   return {
-    async createKey(scopes: readonly string[]) {
-      const actorId = `reader_${scopes.join("_")}`;
-      const { secret, issued_api_key } = await post("issuedApiKeys", { name: "example", actor_id: actorId, scopes });
-      return { secret: String(secret), keyId: String(issued_api_key?.key_id), actorId };
+    async issue(fields: Record<string, unknown> = {}) {
+      const all = { name: "example", actor_id: ACTOR, scopes: ["read"], ...fields };
+      const { secret, issued_api_key } = await post("issuedApiKeys", all);
+      return { secret: String(secret), keyId: String(issued_api_key?.key_id) };
     },
-    async deriveJwt(credential: string): Promise<string> {
-      const { token } = await post("apiKeys:derive", { credential, algorithm: "TOKEN_ALGORITHM_JWT" });
+    /** Derives a JWT, for an audience or for none. */
+    async derive(credential: string, ...audience: readonly string[]): Promise<string> {
+      const { token } = await post("apiKeys:derive", { credential, audience, algorithm: "TOKEN_ALGORITHM_JWT" });
       return String(token?.token);
     },
     async revoke(keyId: string) {

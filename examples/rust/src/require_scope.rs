@@ -2,15 +2,16 @@
 
 use std::{
     mem,
+    net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
 };
 
 use axum::{
-    extract::Request,
+    extract::{ConnectInfo, Request},
     http::{
-        HeaderMap, StatusCode,
-        header::{AUTHORIZATION, WWW_AUTHENTICATE},
+        HeaderMap, HeaderName, StatusCode,
+        header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE},
     },
     response::{IntoResponse, Response},
 };
@@ -21,6 +22,9 @@ use crate::keyhold::{
     Connection, VerificationError, VerifyApiKeyRequest, VerifyApiKeyResponse,
     api_keys_service_client::ApiKeysServiceClient,
 };
+
+/// Where the request comes from, which `into_make_service_with_connect_info::<SocketAddr>()` adds to its extensions.
+type Peer = ConnectInfo<SocketAddr>;
 
 /// Passes on requests whose credential is valid and has the scope, and rejects all others (RFC 6750). It calls Keyhold for each request, so
 /// a revocation takes effect at once. A handler finds the verdict in the extensions of its request.
@@ -35,19 +39,21 @@ impl RequireScope {
         RequireScope { keys, scope }
     }
 
-    async fn check(mut self, headers: &HeaderMap) -> Result<VerifyApiKeyResponse, Rejection> {
-        let mut credentials = credentials_of(headers);
-        let credential = credentials.pop().ok_or((StatusCode::UNAUTHORIZED, "Bearer".into()))?;
-        if !credentials.is_empty() {
-            return Err((StatusCode::BAD_REQUEST, r#"Bearer error="invalid_request""#.into()));
+    async fn check(mut self, headers: &HeaderMap, peer: Option<&Peer>) -> Result<VerifyApiKeyResponse, Rejection> {
+        let malformed = challenge(StatusCode::BAD_REQUEST, r#"Bearer error="invalid_request""#);
+        let credential = credential_of(headers).ok_or(malformed)?;
+        if credential.is_empty() {
+            return Err(challenge(StatusCode::UNAUTHORIZED, "Bearer"));
         }
-        let invalid = (StatusCode::UNAUTHORIZED, r#"Bearer error="invalid_token""#.into());
-        let request = VerifyApiKeyRequest { credential, ..Default::default() };
+        let invalid = challenge(StatusCode::UNAUTHORIZED, r#"Bearer error="invalid_token""#);
+        // Behind a proxy, use the address that it writes into X-Forwarded-For.
+        let client_ip = peer.map(|ConnectInfo(address)| address.ip().to_string());
+        let request = VerifyApiKeyRequest { credential, client_ip, ..Default::default() };
         match self.keys.verify_api_key(request).await.map(|response| response.into_inner()) {
             Ok(verdict) if verdict.is_valid && verdict.scopes.iter().any(|one| one == self.scope) => Ok(verdict),
             Ok(verdict) if verdict.is_valid => {
-                let challenge = format!(r#"Bearer error="insufficient_scope", scope="{}""#, self.scope);
-                Err((StatusCode::FORBIDDEN, challenge))
+                let scope = format!(r#"Bearer error="insufficient_scope", scope="{}""#, self.scope);
+                Err(challenge(StatusCode::FORBIDDEN, scope))
             }
             Ok(verdict) if verdict.error_code() == VerificationError::Internal => Err(no_verdict(verdict)),
             Ok(_) => Err(invalid),
@@ -58,23 +64,37 @@ impl RequireScope {
     }
 }
 
-/// A status with its `WWW-Authenticate`.
-type Rejection = (StatusCode, String);
+/// A status with a header.
+type Rejection = (StatusCode, HeaderName, String);
+
+fn challenge(status: StatusCode, challenge: impl Into<String>) -> Rejection {
+    (status, WWW_AUTHENTICATE, challenge.into())
+}
 
 fn no_verdict(cause: impl std::fmt::Debug) -> Rejection {
     eprintln!("no verdict: {cause:?}");
-    (StatusCode::SERVICE_UNAVAILABLE, "Bearer".into())
+    (StatusCode::SERVICE_UNAVAILABLE, RETRY_AFTER, "1".into())
 }
 
-/// Returns the credentials in Authorization and X-API-Key.
-fn credentials_of(headers: &HeaderMap) -> Vec<String> {
-    let values = |name| headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let bearer = values(AUTHORIZATION.as_str()).filter_map(|value| {
-        let (scheme, token) = value.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+/// Returns the credential in Authorization or X-API-Key, which is empty without one, or None if it is not clear which one is meant.
+fn credential_of(headers: &HeaderMap) -> Option<String> {
+    let values = |name| headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    let (authorizations, keys): (Vec<_>, Vec<_>) = (values(AUTHORIZATION.as_str()), values("x-api-key"));
+    if authorizations.len() > 1 || keys.len() > 1 {
+        return None;
+    }
+    let bearer = authorizations.iter().filter_map(|value| {
+        let (scheme, token) = value.split_once(' ').unwrap_or((&**value, ""));
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
-    let keys = values("x-api-key").map(|value| value.into_owned());
-    bearer.chain(keys).filter(|one| !one.is_empty()).collect()
+    let mut credentials: Vec<_> = keys.iter().map(|key| &**key).filter(|key| !key.is_empty()).chain(bearer).collect();
+    credentials.dedup();
+    match credentials[..] {
+        [] => Some(String::new()),
+        // Without the comma, which joins two values of a header.
+        [one] if !one.is_empty() && one.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',') => Some(one.into()),
+        _ => None,
+    }
 }
 
 impl<S> Layer<S> for RequireScope {
@@ -110,12 +130,12 @@ where
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
         Box::pin(async move {
-            match guard.check(request.headers()).await {
+            match guard.check(request.headers(), request.extensions().get()).await {
                 Ok(verdict) => {
                     request.extensions_mut().insert(verdict);
                     inner.call(request).await
                 }
-                Err((status, challenge)) => Ok((status, [(WWW_AUTHENTICATE, challenge)]).into_response()),
+                Err((status, name, value)) => Ok((status, [(name, value)]).into_response()),
             }
         })
     }

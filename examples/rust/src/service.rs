@@ -1,4 +1,4 @@
-use std::{env, error::Error};
+use std::{env, error::Error, net::SocketAddr};
 
 use axum::{Extension, Json, Router, routing::get};
 use serde_json::{Value, json};
@@ -14,6 +14,8 @@ pub async fn serve() -> Result<(), Box<dyn Error>> {
     let keys = ApiKeysServiceClient::new(keyhold::connect()?);
     let app = Router::new().route("/books", get(books)).layer(RequireScope::new(keys, "read"));
     let port = env::var("PORT").unwrap_or("3000".into());
+    // With the address of the client, for keys that are restricted to addresses.
+    let app = app.into_make_service_with_connect_info::<SocketAddr>();
     axum::serve(TcpListener::bind(format!("127.0.0.1:{port}")).await?, app).await?;
     Ok(())
 }

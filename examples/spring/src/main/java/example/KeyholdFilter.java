@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /** Admits requests with a valid credential that has all scopes, and rejects all others as RFC 6750 describes. */
@@ -24,6 +25,9 @@ public class KeyholdFilter extends OncePerRequestFilter {
 
   /** Seconds to wait for a verdict. Without a deadline, a stalled connection would hold the request forever. */
   private static final long DEADLINE = 2;
+
+  /** Visible ASCII without the comma, which joins two values of a header. */
+  private static final Pattern CREDENTIAL = Pattern.compile("[!-+\\--~]+");
 
   private final ApiKeysServiceBlockingStub keys;
   private final List<String> scopes;
@@ -39,10 +43,10 @@ public class KeyholdFilter extends OncePerRequestFilter {
     var credentials = credentialsOf(request);
     if (credentials.isEmpty()) {
       challenge(response, 401, "");
-    } else if (credentials.size() > 1) {
+    } else if (credentials.size() > 1 || !CREDENTIAL.matcher(credentials.get(0)).matches()) {
       challenge(response, 400, ", error=\"invalid_request\"");
     } else {
-      var verdict = verify(credentials.get(0));
+      var verdict = verify(credentials.get(0), request.getRemoteAddr());
       switch (statusOf(verdict)) {
         case 200 -> {
           request.setAttribute(CREDENTIAL, verdict);
@@ -62,8 +66,8 @@ public class KeyholdFilter extends OncePerRequestFilter {
   }
 
   /** Returns the verdict, or VERIFICATION_ERROR_INTERNAL if there is none. */
-  private VerifyApiKeyResponse verify(String credential) {
-    var request = VerifyApiKeyRequest.newBuilder().setCredential(credential).build();
+  private VerifyApiKeyResponse verify(String credential, String clientIp) {
+    var request = VerifyApiKeyRequest.newBuilder().setCredential(credential).setClientIp(clientIp).build();
     try {
       return keys.withDeadlineAfter(DEADLINE, TimeUnit.SECONDS).verifyApiKey(request);
     } catch (StatusRuntimeException error) {
@@ -82,25 +86,21 @@ public class KeyholdFilter extends OncePerRequestFilter {
   /** The status of the call is OK for every verdict, and Keyhold does not check scopes. */
   private int statusOf(VerifyApiKeyResponse verdict) {
     if (verdict.getIsValid()) return verdict.getScopesList().containsAll(scopes) ? 200 : 403;
-    return switch (verdict.getErrorCode()) {
-      case VERIFICATION_ERROR_INVALID_FORMAT,
-          VERIFICATION_ERROR_SIGNATURE_INVALID,
-          VERIFICATION_ERROR_NOT_FOUND,
-          VERIFICATION_ERROR_EXPIRED,
-          VERIFICATION_ERROR_REVOKED -> 401;
-      // No verdict, or an error code of a later release.
-      default -> 503;
-    };
+    return verdict.getErrorCode() == VerificationError.VERIFICATION_ERROR_INTERNAL ? 503 : 401;
   }
 
+  /** Returns the credentials in Authorization and X-API-Key. The same one in both counts once, but not in two fields of one name. */
   private static List<String> credentialsOf(HttpServletRequest request) {
-    var credentials = new ArrayList<String>();
-    for (var header : Collections.list(request.getHeaders("Authorization"))) {
-      if (header.regionMatches(true, 0, "Bearer ", 0, 7)) credentials.add(header.substring(7).trim());
-    }
-    for (var header : Collections.list(request.getHeaders("X-API-Key"))) credentials.add(header.trim());
+    var authorizations = Collections.list(request.getHeaders("Authorization"));
+    var apiKeys = Collections.list(request.getHeaders("X-API-Key"));
+    var credentials = new ArrayList<String>(apiKeys);
     credentials.removeIf(String::isEmpty);
-    return credentials;
+    for (var header : authorizations) {
+      if (header.regionMatches(true, 0, "Bearer ", 0, 7) || header.equalsIgnoreCase("Bearer"))
+        credentials.add(header.substring(6).trim());
+    }
+    if (authorizations.size() > 1 || apiKeys.size() > 1) return List.of("", "");
+    return credentials.stream().distinct().toList();
   }
 
   private static void challenge(HttpServletResponse response, int status, String parameters) throws IOException {
