@@ -18,6 +18,26 @@ test("the calls started per tick are bounded, and the others start in the next t
   expect(begun).toHaveLength(27);
 });
 
+test("a tick that has taken 10 ms starts no further call, and each tick starts one", async () => {
+  let time = 0;
+  const begun: number[] = [];
+  const durations = [4, 4, 4, 1, 30, 1];
+  const budget = new TickBudget<number>(
+    (work) => {
+      begun.push(work);
+      time += durations[work] ?? 0;
+    },
+    10,
+    () => time,
+  );
+  for (const work of durations.keys()) budget.enter(work);
+  expect(begun).toEqual([0, 1, 2]);
+  await nextTick();
+  expect(begun).toEqual([0, 1, 2, 3, 4]);
+  await nextTick();
+  expect(begun).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
 test("work that schedules work does not starve timers", async () => {
   let [begun, over] = [0, false];
   const budget: TickBudget<null> = new TickBudget(() => {
