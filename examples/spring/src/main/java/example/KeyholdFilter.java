@@ -27,7 +27,7 @@ public class KeyholdFilter extends OncePerRequestFilter {
   private static final long DEADLINE = 2;
 
   /** Visible ASCII without the comma, which joins two values of a header. */
-  private static final Pattern CREDENTIAL = Pattern.compile("[!-+\\--~]+");
+  private static final Pattern VALID = Pattern.compile("[!-+\\--~]+");
 
   private final ApiKeysServiceBlockingStub keys;
   private final List<String> scopes;
@@ -43,7 +43,7 @@ public class KeyholdFilter extends OncePerRequestFilter {
     var credentials = credentialsOf(request);
     if (credentials.isEmpty()) {
       challenge(response, 401, "");
-    } else if (credentials.size() > 1 || !CREDENTIAL.matcher(credentials.get(0)).matches()) {
+    } else if (credentials.size() > 1 || !VALID.matcher(credentials.get(0)).matches()) {
       challenge(response, 400, ", error=\"invalid_request\"");
     } else {
       var verdict = verify(credentials.get(0), request.getRemoteAddr());
