@@ -96,6 +96,7 @@ const ROWS: readonly Row[] = [
       return reply;
     },
   },
+  row(keys.getApiKey, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
   row(keys.listApiKeys, "keyhold:keys.read", ofActor),
   row(keys.deriveToken, "keyhold:derive", (target) => ({
     credential: target.issued.secret,

@@ -127,7 +127,7 @@ describe("local checks", () => {
         ...{ KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_GATEWAY_CREDENTIALS: "query:key" },
         ...{ KEYHOLD_GATEWAY_PORT: "0", KEYHOLD_GATEWAY_HOST: "::" },
       },
-      [/^warning :: is served to gateways without TLS/, /^warning credentials in the query/, /^ok /],
+      [/^warning :: is served to gateways without TLS/, /^warning credentials in the query/, /^ok Envoy/, /^ok /],
     ],
     [
       "port",
@@ -165,7 +165,7 @@ describe("local checks", () => {
     [
       "gateways",
       { KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_AUTH: "admin-token,none" },
-      ["warning gateways need no token: KEYHOLD_AUTH has none", /^ok /],
+      ["warning gateways need no token: KEYHOLD_AUTH has none", /^ok Envoy/, /^ok /],
     ],
     ["tls", { KEYHOLD_TLS_CERT_FILE: "/no.pem", KEYHOLD_TLS_KEY_FILE: "/no.pem" }, [/^error the check failed: ENOENT/]],
     ["root_secret", { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no" }, [/^error ENOENT/]],

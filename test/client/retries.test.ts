@@ -73,6 +73,14 @@ const CALLS = table<Row>([
     },
   },
   {
+    name: "getApiKey",
+    repeats: true,
+    call: async () => {
+      const { keyId } = await issue(suite.rest);
+      return () => client.apiKeys.getApiKey({ keyId });
+    },
+  },
+  {
     name: "getImportedApiKey",
     repeats: true,
     call: async () => {

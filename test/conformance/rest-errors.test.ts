@@ -107,7 +107,6 @@ const QUERIES = [
   ["POST", `${paths.issued}?name=m`, KEY, "name"],
   ["POST", `${paths.keys}:verify?credential=c`, { credential: "c" }, "credential"],
   ["DELETE", `${paths.imported}/${UNKNOWN_KEY_ID}?force=true`, undefined, "force"],
-  ["GET", `${paths.jwks}?kid=a`, undefined, "kid"],
 ] as const;
 
 describe("an unknown query parameter is 400:", () => {
