@@ -23,7 +23,7 @@ const STATES: readonly [string, Partial<VerifiableKey>][] = [
 
 const CREDENTIALS: readonly [string, (fixture: Fixture, change: Partial<VerifiableKey>) => string][] = [
   ["secret", (fixture, change) => fixture.issue(change).credential],
-  ["raw key", (fixture, change) => fixture.importRaw("a raw key of another service", change).credential],
+  ["raw key", (fixture, change) => fixture.importRaw("a-raw-key-of-another-service", change).credential],
   ["JWT", (fixture, change) => fixture.jwt(fixture.issue(change).keyId, NOW + HOUR)],
   ["macaroon", (fixture, change) => fixture.macaroon(fixture.issue(change).keyId, NOW + HOUR)],
   ["expired JWT", (fixture, change) => fixture.jwt(fixture.issue(change).keyId, NOW - 1000)],

@@ -115,7 +115,7 @@ test("reports a changed file, a missing file, an invalid header and an unreachab
   await writeFile(file, "{}\n");
   const changed = await importKeys(file, "--url", "http://127.0.0.1:1");
   expect(changed).toMatchObject({ code: 2, stderr: expect.stringContaining("changed") });
-  expect((await importKeys(newFile("jsonl"))).code).toBe(1);
+  expect((await importKeys(newFile("jsonl"))).code).toBe(2);
   const headless = newFile("csv");
   await writeFile(headless, `${newRawKey()},a,b\n`);
   expect((await importKeys(headless)).code).toBe(2);

@@ -143,8 +143,18 @@ describe("Keyhold's own endpoints", () => {
       { requests: [{}, { metadata: { a: 1 } }] },
       "requests[1].metadata.a: must be a string",
     ],
-    ["PATCH", `${admin}/issuedApiKeys/${id}`, { scope: [] }, "issued_api_key.scope: is no known field"],
-    ["GET", `${admin}/issuedApiKeys?pagesize=1`, undefined, "pagesize: is no known query field"],
+    [
+      "PATCH",
+      `${admin}/issuedApiKeys/${id}`,
+      { scope: [] },
+      "issued_api_key.scope: is no known field; did you mean scopes?",
+    ],
+    [
+      "GET",
+      `${admin}/issuedApiKeys?pagesize=1`,
+      undefined,
+      "pagesize: is no known query field; did you mean page_size?",
+    ],
   ])("%s %s %j is refused", async (method, path, body, message) => {
     const answer = await send(server.port, `${method} ${path}`, { body });
     expect(answer.json().error).toMatchObject({ code: 400, message });
