@@ -37,6 +37,12 @@ async function notRefused(
 /** Missing fields are reported too. */
 const includes = (fields: readonly string[], field: string) => fields.includes(field);
 
+/** Unknown names may be shortened to six characters (`lib/redact-name.ts`). */
+const isShortened = ([field, ...others]: readonly string[], name: string) => {
+  const shown = /^\["(.{6})…"\]$/u.exec(field ?? "")?.[1];
+  return others.length === 0 && (field === name || (shown !== undefined && name.replace(/^\["/, "").startsWith(shown)));
+};
+
 const connectFields = (answer: Answer) => {
   const { code, reason, fields } = readConnectError(answer);
   return code === "invalid_argument" && reason === "INVALID_ARGUMENT" ? fields : [];
@@ -54,7 +60,7 @@ describe.each(table(WITH_BODY))("$httpMethod of $rpc.name", ({ rpc, httpMethod, 
   });
 
   test("refuses unknown fields and a field under both of its names", async () => {
-    expect(await notRefused(unknownFields(rpc).map(beside(rpc)), ask, restFields)).toEqual([]);
+    expect(await notRefused(unknownFields(rpc).map(beside(rpc)), ask, restFields, isShortened)).toEqual([]);
   });
 });
 
@@ -70,7 +76,7 @@ describe.each(table(WITH_FIELDS))("$name over Connect with JSON", (rpc) => {
   });
 
   test("refuses unknown fields and a field under both of its names", async () => {
-    expect(await notRefused(unknownFields(rpc), ask, connectFields)).toEqual([]);
+    expect(await notRefused(unknownFields(rpc), ask, connectFields, isShortened)).toEqual([]);
   });
 });
 
