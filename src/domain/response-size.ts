@@ -21,7 +21,7 @@ type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
   readonly createdBy?: string | null;
   readonly allowedCidrs?: readonly string[] | null;
   readonly restrictedToActorIds?: readonly string[] | null;
-  /** Of an import. */
+  /** Present in the results of imports. */
   readonly warnings?: readonly string[];
 };
 

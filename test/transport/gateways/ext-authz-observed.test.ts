@@ -66,7 +66,7 @@ test.each(["on", "off"])("metrics have the decisions, and nothing has a secret; 
   const samples = await scrape(linesOf(suite.server.log()).findLast(({ metrics }) => metrics !== undefined)?.metrics);
   const counted = (status: string) =>
     total(samples, "keyhold_gateway_decisions_total", { gateway: "ext_authz", status });
-  expect(["200", "400", "401", "503"].map(counted)).toEqual([2, 10, 4, 4]);
+  expect(["200", "400", "401", "503"].map(counted)).toEqual([2, 11, 4, 4]);
   const calls = samples.filter(({ name, labels }) => name === "keyhold_requests_total" && labels.rpc === EXT_AUTHZ);
   expect(Object.fromEntries(calls.map(({ labels, value }) => [labels.code, value]))).toEqual({
     ...{ OK: 2, INVALID_ARGUMENT: 11, UNAUTHENTICATED: 4, PERMISSION_DENIED: 4 },
