@@ -3,6 +3,6 @@ import { checkPage, LONG_PAGES, usePages } from "./run-pages.ts";
 
 const pages = usePages((name) => LONG_PAGES.includes(name));
 
-describe("every block prints what its page shows", { concurrent: true, timeout: 120_000 }, () => {
+describe("every block prints what its page shows", { concurrent: true, timeout: 300_000 }, () => {
   test.for(pages)("$name", checkPage);
 });
