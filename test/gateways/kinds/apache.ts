@@ -33,6 +33,7 @@ export const apache: GatewayKind = {
     situations: {
       // It reads only Authorization, and cannot send the address of the client.
       "X-Api-Key": 401,
+      "another scheme beside X-Api-Key": 401,
       "two credentials in two headers": 200,
       "right address": 401,
       // It does not compare the audience.

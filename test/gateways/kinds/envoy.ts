@@ -23,6 +23,8 @@ export const envoyOverHttp: GatewayKind = {
   name: "Envoy over HTTP",
   edited: editedQuery(";required_scopes=read", ";", ";audience=billing"),
   limits: {
+    // It sends another character in place of one that is not UTF-8, so that the credential is an unknown one.
+    situations: { "a credential that is not ASCII": 401 },
     unreachable: [503],
     ignoresHops,
     passesBody: true,
