@@ -2,8 +2,8 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /**
- * Left out, so that `npm test` takes less than five minutes on two cores: what starts many processes or waits for time limits of ten seconds.
- * `npm run test:long` runs it. Of each behaviour `npm test` keeps a faster test.
+ * Left out of `npm test`, which is to take less than five minutes on two cores: what starts many processes, waits for time limits of ten
+ * seconds, or takes long by itself. `npm run test:long` runs it.
  */
 export const LONG_TESTS = [
   "test/package/*.test.ts",
@@ -23,7 +23,7 @@ export const LONG_TESTS = [
   "test/conformance/{hash-vectors,response-limits,signing-algorithm}.test.ts",
   "test/postgres/list-plans.test.ts",
   "test/docs/long-pages.test.ts",
-  // A hundred thousand keys.
+  // Tens of thousands of keys.
   "test/auth/many-descendants.test.ts",
   // A test of `npm run test:hostile`.
   "test/hostile/runner.test.ts",
