@@ -34,7 +34,7 @@ export function storedPhc(phc: string, affixes: { prefix?: string; suffix?: stri
   return stored(parseRawKeyHash({ phc, ...affixes }));
 }
 
-/** PBKDF2 at the limit, of no known raw key: a computation that does not end while a test looks at what waits. */
+/** PBKDF2 at the limit, of no known raw key. */
 export const LONG = "$pbkdf2-sha512$i=600000,l=64$c2FsdHNhbHQ";
 /** The same at the lowest cost. */
 export const SHORT = "$pbkdf2-sha256$i=1000,l=32$c2FsdHNhbHQ";
