@@ -3,7 +3,7 @@ import { withTimeout } from "../lib/with-timeout.ts";
 import { CONNECT_TIMEOUT, connectTo, type DatabaseOptions, ownSettings } from "./connect.ts";
 import { addressOf, type ConnectionUrl, type Host, parseConnectionUrl } from "./connection-url.ts";
 import { firstRow } from "./rows.ts";
-import { type OpenedSession, openingStatement, rememberSchema } from "./session-settings.ts";
+import { type OpenedSession, openingStatements, rememberSchema } from "./session-settings.ts";
 
 /**
  * Milliseconds after which the next host is tried in parallel, so that a host whose packets are dropped does not use up the caller's
@@ -100,8 +100,8 @@ class Search {
     const sql = connectTo({ ...this.#options, onClose }, host);
     this.#clients.add(sql);
     try {
-      const asked = sql.unsafe<OpenedSession[]>(openingStatement(ownSettings(this.#options)));
-      const opened = firstRow(await firstAnswer(asked, CONNECT_TIMEOUT * 1000));
+      const asked = sql.unsafe<OpenedSession[][]>(openingStatements(ownSettings(this.#options)));
+      const opened = firstRow((await firstAnswer(asked, CONNECT_TIMEOUT * 1000)).at(-1) ?? []);
       if (opened.isStandby) throw new StandbyError("is a standby (in recovery)");
       if (isClosed) throw Object.assign(new Error("closed the connection"), { code: "CONNECTION_CLOSED" });
       rememberSchema(sql, opened);

@@ -47,7 +47,7 @@ const SCHEMA = `(
       AND (pg_has_role(relowner, 'USAGE') OR NOT has_schema_privilege(relnamespace, 'CREATE')))
 )`;
 
-/** The result of the statement with which a connection begins. */
+/** The result of the statements with which a connection begins. */
 export interface OpenedSession {
   readonly isStandby: boolean;
   /** Null before the first migration. */
@@ -55,14 +55,16 @@ export interface OpenedSession {
 }
 
 /**
- * Returns the statement with which a connection begins, of the simple protocol, which every pooler forwards. It pins the settings and
- * those of the connection. Temporary tables hide no others.
+ * Returns the statements with which a connection begins, in one message of the simple protocol, which every pooler forwards. The last one,
+ * which has the result, pins the settings and those of the connection. Temporary tables hide no others. Time limits that another client
+ * has left to a pooler end before it: a limit below what it takes would otherwise never be replaced.
  */
-export function openingStatement(ownSettings: Readonly<Record<string, string>>): string {
+export function openingStatements(ownSettings: Readonly<Record<string, string>>): string {
   const pins = Object.entries({ ...PINNED_SETTINGS, ...ownSettings }).map(
     ([name, value]) => `set_config('${name}', ${value === null ? "NULL" : `'${value}'`}, false)`,
   );
-  return `SELECT pg_is_in_recovery() AS is_standby, schema, concat(${pins.join(", ")},
+  return `SET statement_timeout = 0; SET lock_timeout = 0;
+    SELECT pg_is_in_recovery() AS is_standby, schema, concat(${pins.join(", ")},
     set_config('search_path', coalesce(quote_ident(schema) || ', pg_temp', current_setting('search_path')), false)) AS pinned
     FROM (SELECT ${SCHEMA} AS schema) AS tables`;
 }

@@ -1,5 +1,6 @@
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { Pool } from "../../src/postgres/pool.ts";
 import { derive, importKey, newRawKey, table } from "../support/conformance.ts";
 import { hasPgBouncer, PgBouncer } from "../support/pgbouncer.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase, userOf } from "../support/postgres.ts";
@@ -245,4 +246,29 @@ describe.skipIf(!(await hasPgBouncer()))("behind PgBouncer (skipped unless pgbou
     await settles(rest);
     await changes(rest);
   });
+
+  test.each(["statement_timeout", "lock_timeout"])(
+    "a %s that is shorter than the opening of a session ends",
+    async (name) => {
+      const narrow = await PgBouncer.start(inject("testDir"), database.url, 1);
+      const pool = new Pool({ url: narrow.url, maxConnections: 1, statementTimeout: 10_000, prepare: false });
+      onTestFinished(async () => {
+        await pool.close();
+        await narrow.stop();
+      });
+      const client = postgres(narrow.url, { max: 1, fetch_types: false });
+      await client.unsafe(`SET ${name} = '1ms'`);
+      await client.end();
+      const { run } = await superuser.begin(async (sql) => {
+        // The opening statement reads it.
+        await sql`LOCK TABLE pg_class IN ACCESS EXCLUSIVE MODE`;
+        const run = pool.run((own) => own`SELECT current_setting(${name}) AS value`);
+        run.catch(() => undefined);
+        await expect.poll(() => sql`SELECT FROM pg_locks WHERE NOT granted`.then(({ count }) => count)).toBe(1);
+        await sql`SELECT pg_sleep(0.05)`;
+        return { run };
+      });
+      expect((await run)[0]?.value).toBe(name === "lock_timeout" ? "0" : "10s");
+    },
+  );
 });
