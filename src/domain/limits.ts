@@ -1,5 +1,8 @@
 import { invalidArgument } from "./errors.ts";
 
+/** Maximum size of a credential, in bytes. A text with more characters has more bytes. */
+export const MAX_CREDENTIAL_BYTES = 8192;
+
 const MAX_METADATA_BYTES = 4096;
 const MAX_CLAIMS_BYTES = 4096;
 

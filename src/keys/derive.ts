@@ -1,7 +1,7 @@
 import { parseDuration } from "../domain/duration.ts";
 import { checkAll, fieldError, invalidArgument } from "../domain/errors.ts";
 import { newId } from "../domain/key.ts";
-import { checkClaimsSize, uniqueScopes } from "../domain/limits.ts";
+import { checkClaimsSize, MAX_CREDENTIAL_BYTES, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
@@ -19,9 +19,6 @@ import { credentialInvalid } from "./rejection.ts";
 
 /** Milliseconds. */
 const DEFAULT_TTL = 3_600_000;
-
-/** Maximum size of a credential that verification accepts, in bytes. A longer token would be unusable. */
-const MAX_TOKEN_BYTES = 8192;
 
 export type TokenAlgorithm = "JWT" | "MACAROON";
 
@@ -128,10 +125,10 @@ function conclude(
 ): DerivedToken {
   if (expireTime <= issueTime)
     throw credentialInvalid(invalid("EXPIRED", "the credential ends before a token of it would begin"));
-  if (Buffer.byteLength(token) > MAX_TOKEN_BYTES) {
+  if (Buffer.byteLength(token) > MAX_CREDENTIAL_BYTES) {
     throw invalidArgument(
       "scopes",
-      `with the audience and custom_claims make a token of more than ${MAX_TOKEN_BYTES} bytes; ask for fewer scopes`,
+      `with the audience and custom_claims make a token of more than ${MAX_CREDENTIAL_BYTES} bytes; ask for fewer scopes`,
       "TOO_LARGE",
     );
   }

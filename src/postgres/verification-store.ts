@@ -1,12 +1,12 @@
 import type { Sql } from "postgres";
-import type { ServerId, ServerObserver } from "../cluster/server-id.ts";
+import type { ServerObserver } from "../cluster/server-id.ts";
 import type { VerifiableKey } from "../domain/key.ts";
 import type { StoreLastUsed } from "../verify/last-used.ts";
 import type { FindKeys, KeyLookup } from "../verify/reader.ts";
 import { byteArray, hex } from "./array-types.ts";
 import type { Database } from "./pool.ts";
 import { type SecretsRow, toVerifiable, VERIFIABLE_COLUMNS } from "./rows.ts";
-import { serverId } from "./server-position.ts";
+import { serverId, type WithServer } from "./server-position.ts";
 
 /**
  * Finds keys for verification, any number of look-ups with one statement. The statement returns the identity of its server, because a
@@ -20,9 +20,8 @@ export function createFindKeys(database: Database, feed: ServerObserver): FindKe
     const isByHash = lookups.some(({ hashes }) => hashes !== undefined);
     const found = await database.run((sql) => findRows(sql, ids, digests, isByHash), "keys.find");
     feed.requireServer(found[0]?.server ?? "", expected);
-    const rows = found.filter((row): row is FoundRow => row.keyId !== null);
-    const byId = new Map(rows.map((row) => [row.keyId, row]));
-    const byDigest = new Map(rows.flatMap((row) => namesOf(row).map((name) => [name, row] as const)));
+    const byId = new Map(found.map((row) => [row.keyId, row]));
+    const byDigest = new Map(found.flatMap((row) => namesOf(row).map((name) => [name, row] as const)));
     return lookups.map((lookup) => {
       const candidates = [
         lookup.keyId === null ? undefined : byId.get(lookup.keyId),
@@ -44,14 +43,13 @@ function namesOf({ kind, digest, prefixDigests }: FoundRow): string[] {
   return [hex(digest), ...(prefixDigests ?? []).map((one) => one.digest)];
 }
 
-interface FoundRow extends VerifiableKey, SecretsRow {
-  readonly server: ServerId;
+/** A statement that finds no key returns one row with the server alone. */
+type FoundRow = WithServer<FoundKey>;
+
+interface FoundKey extends VerifiableKey, SecretsRow {
   /** Hexadecimal; present for a key with a slow hash. */
   readonly prefixDigests?: readonly { readonly digest: string }[] | null;
 }
-
-/** A statement that finds no key returns one row with the server alone. */
-type AnswerRow = FoundRow | { readonly server: ServerId; readonly keyId: null };
 
 /** Each condition uses one index (migration 0006). */
 function findRows(
@@ -59,10 +57,10 @@ function findRows(
   ids: readonly string[],
   digests: readonly string[],
   isByHash: boolean,
-): PromiseLike<AnswerRow[]> {
+): PromiseLike<FoundRow[]> {
   const prefixes = sql`, CASE WHEN hash_parameters IS NOT NULL THEN other_digests END AS prefix_digests`;
   const byDigest = sql`ARRAY (SELECT key_id FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)})`;
-  return sql<AnswerRow[]>`
+  return sql<FoundRow[]>`
     SELECT ${serverId(sql)} AS server, ${sql(VERIFIABLE_COLUMNS)} ${isByHash ? prefixes : sql``} FROM (VALUES (1)) AS one LEFT JOIN api_keys
     ON key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
 }

@@ -15,7 +15,8 @@ export function readBuild(): string {
   return build;
 }
 
-function digestOf(folder: URL): string {
+/** Returns a digest of the names and contents of the files of a program. */
+export function digestOf(folder: URL): string {
   const digest = createHash("sha256");
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
     /\.(?:ts|js|sql)$/.test(file),

@@ -126,6 +126,20 @@ describe("the audience of a token", () => {
   });
 });
 
+test.each(["JWT", "MACAROON"] as const)("a %s is as long as a credential may be, and no longer", async (algorithm) => {
+  const lengthOf = async (size: number) => {
+    const signer = () => SIGNING_KEY;
+    const parent = { ...PARENT, scopes: ["x".repeat(size)] };
+    return (await deriveToken(context(signer), operator, parent, { ...JWT, algorithm })).token.length;
+  };
+  const lengths: number[] = [];
+  const refusal = await (async () => {
+    for (let size = 5_000; size < 8_192; size++) lengths.push(await lengthOf(size));
+  })().catch((error: unknown) => error);
+  expect(refusal).toMatchObject({ code: "INVALID_ARGUMENT", violations: [{ field: "scopes", reason: "TOO_LARGE" }] });
+  expect(lengths.at(-1)).toBe(8192);
+});
+
 test.each(["JWT", "MACAROON"] as const)("a longer life of a %s is cut to that of the server", async (algorithm) => {
   const lifeOf = async (ttl: string | undefined, limits: TokenLimits) => {
     const signer = () => SIGNING_KEY;

@@ -1,3 +1,4 @@
+import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { invalid, type Valid, type Verdict } from "../../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
@@ -29,9 +30,6 @@ export interface GatewaySettings {
  */
 export type Authorize = (request: GatewayRequest, caller: Principal, call: Call) => MaybePromise<GatewayDecision>;
 
-/** Maximum length of a credential that verification accepts, in characters. */
-const MAX_CREDENTIAL = 8192;
-
 const TOO_LONG = invalid("INVALID_FORMAT", "the credential is too long");
 
 const MISSING = share({ verdict: "MISSING" });
@@ -52,7 +50,8 @@ export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: Ga
       return credential === undefined ? UNAUTHENTICATED : malformed(credential.problem);
     }
     // Not by the header Cache-Control, which is the client's: it would make every request a read of the database.
-    const verdict = credential.length > MAX_CREDENTIAL ? TOO_LONG : verify(caller, credential, "default", request);
+    const verdict =
+      credential.length > MAX_CREDENTIAL_BYTES ? TOO_LONG : verify(caller, credential, "default", request);
     const decide = (known: Verdict): GatewayDecision => {
       call.log.add(factsOf(known));
       return known.valid ? allowed(known) : rejected(known, request.requiredScopes);

@@ -1,3 +1,4 @@
+import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
 import { decodeBase64url, decodeUtf8, encodeBase64url } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 
@@ -9,9 +10,6 @@ export interface CompactJws {
   /** The signing input: the first two parts as received. */
   readonly signedData: Uint8Array;
 }
-
-/** Like the longest credential. A longer text is not decoded: it may have 16 MiB. */
-const MAX_TEXT_LENGTH = 8192;
 
 const BASE64URL_PARTS = /^[\w-]+\.[\w-]*\.[\w-]*$/;
 
@@ -33,10 +31,10 @@ export function decodeCompact(text: string): CompactJws | undefined {
 
 /**
  * Returns whether a credential has the shape of a JWT: three parts of the base64url alphabet, the first a JSON object with a string `alg`,
- * in at most 8192 characters. Deliberately weaker than `decodeCompact`: a damaged JWT must be rejected as a JWT.
+ * no longer than a credential may be, since a text may have 16 MiB. Deliberately weaker than `decodeCompact`: a damaged JWT must be rejected as a JWT.
  */
 export function looksLikeJwt(text: string): boolean {
-  if (text.length > MAX_TEXT_LENGTH || !BASE64URL_PARTS.test(text)) return false;
+  if (text.length > MAX_CREDENTIAL_BYTES || !BASE64URL_PARTS.test(text)) return false;
   const head = text.slice(0, text.indexOf("."));
   const header = decodeHeader(head) ?? decodeJsonObject(Buffer.from(head, "base64url"));
   return typeof header?.alg === "string";

@@ -1,3 +1,5 @@
+import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
+
 /** A macaroon (Birgisson et al., NDSS 2014). The signature does not cover `location`. */
 export interface Macaroon {
   /** A hint of where the macaroon is used; UTF-8 on the wire. */
@@ -20,9 +22,8 @@ export interface ThirdParty {
   readonly verificationId: Uint8Array;
 }
 
-export const MACAROON_MAX_TEXT_LENGTH = 8192;
 /** Size limit of the V2 binary form: what a text of the maximum length can hold. */
-export const MACAROON_MAX_SIZE = (MACAROON_MAX_TEXT_LENGTH / 4) * 3;
+export const MACAROON_MAX_SIZE = (MAX_CREDENTIAL_BYTES / 4) * 3;
 export const MACAROON_MAX_CAVEATS = 100;
 export const SIGNATURE_SIZE = 32;
 

@@ -1,11 +1,11 @@
 import { invalidArgument } from "../../domain/errors.ts";
+import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
 import type { ServerKey } from "../../domain/server-keys.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import type { MintedToken, TokenContent } from "../token.ts";
 import { isClaimName, isName } from "./caveat-kinds.ts";
 import { chainSignature } from "./chain.ts";
-import { MACAROON_MAX_TEXT_LENGTH } from "./format.ts";
 import { formatGrant } from "./grant.ts";
 import { formatIdentifier, type MacaroonIdentifier, parseIdentifier } from "./identifier.ts";
 import { formatMacaroon } from "./text.ts";
@@ -32,8 +32,8 @@ export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedToke
   const signature = chainSignature(rootKey.secret.export(), identifier, conditions);
   const caveats = conditions.map((condition) => ({ identifier: condition, thirdParty: undefined }));
   const token = formatMacaroon({ location: content.issuer, identifier, caveats, signature });
-  if (token.length > MACAROON_MAX_TEXT_LENGTH) {
-    const description = `with the audience and the claims make a macaroon of over ${MACAROON_MAX_TEXT_LENGTH} characters`;
+  if (token.length > MAX_CREDENTIAL_BYTES) {
+    const description = `with the audience and the claims make a macaroon of over ${MAX_CREDENTIAL_BYTES} characters`;
     throw invalidArgument("scopes", description, "TOO_LARGE");
   }
   return { token, expireTime: content.expireTime };

@@ -1,5 +1,6 @@
+import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
 import { decodeBase64url, encodeBase64url } from "../../lib/bytes.ts";
-import { MACAROON_MAX_TEXT_LENGTH, type Macaroon, MacaroonFormatError } from "./format.ts";
+import { type Macaroon, MacaroonFormatError } from "./format.ts";
 import { decodeV2, encodeV2 } from "./v2.ts";
 
 /** A cheap pre-check: text that starts with the version byte 2. */
@@ -12,8 +13,7 @@ export function formatMacaroon(macaroon: Macaroon): string {
 
 /** The exact inverse of `formatMacaroon`. Throws `MacaroonFormatError`. */
 export function parseMacaroon(text: string): Macaroon {
-  if (text.length > MACAROON_MAX_TEXT_LENGTH)
-    throw new MacaroonFormatError(`over ${MACAROON_MAX_TEXT_LENGTH} characters`);
+  if (text.length > MAX_CREDENTIAL_BYTES) throw new MacaroonFormatError(`over ${MAX_CREDENTIAL_BYTES} characters`);
   const bytes = decodeBase64url(text);
   if (bytes === undefined) throw new MacaroonFormatError("not unpadded base64url");
   return decodeV2(bytes);

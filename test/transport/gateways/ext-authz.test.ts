@@ -238,6 +238,13 @@ describe.each([0, 150_000])("a message that cannot be decoded, with a path of %i
   });
 });
 
+test.each([
+  [8192, "VERIFICATION_ERROR_NOT_FOUND"],
+  [8193, "VERIFICATION_ERROR_INVALID_FORMAT"],
+])("a credential of %i characters: %s", async (length, reason) => {
+  expect(await ask({ headers: bearer("a".repeat(length)) })).toMatchObject({ status: 401, reason });
+});
+
 test("large headers are no problem", async () => {
   const cookies: Fields = Array.from({ length: 100 }, (_, index) => [`x-filler-${index}`, "é".repeat(5000)] as const);
   expect((await ask({ headers: [...cookies, ...bearer(key.secret)] })).status).toBe(200);

@@ -55,6 +55,13 @@ test("a missing scope is named", async () => {
   expect(headers["www-authenticate"]).toBe('Bearer realm="keyhold", error="insufficient_scope", scope="read admin"');
 });
 
+test.each([
+  [8192, "VERIFICATION_ERROR_NOT_FOUND"],
+  [8193, "VERIFICATION_ERROR_INVALID_FORMAT"],
+])("a credential of %i characters: %s", async (length, reason) => {
+  expect(await ask(bearer("a".repeat(length)))).toMatchObject({ status: 401, reason });
+});
+
 describe("a gateway is refused with", () => {
   const REFUSED = table<readonly [string, () => Fields]>([
     ["no token", () => []],

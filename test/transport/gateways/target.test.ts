@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { EnvoyRequest } from "../../../src/api/envoy/gateway-request.ts";
 import {
   isForwardAuth,
   FORWARD_AUTH_PATH as PATH,
@@ -80,10 +81,17 @@ test("remembering a target changes nothing", () => {
     for (let use = 0; use < 2; use++) expect(targetOf(PATH + rest)).toEqual(readTarget(PATH + rest));
 });
 
-test("configured targets are read once, up to a bound", () => {
-  const target = (index: number) => targetOf(`/v2alpha1/forwardAuth?audience=service-${index}`);
-  const first = Array.from({ length: 1_000 }, (_, index) => target(index));
-  const kept = first.map((one, index) => one === target(index));
+const settingsOf = (audience: string) => {
+  const extensions = ["required_scopes", "read", "audience", audience];
+  return new EnvoyRequest({ isHttp: true, source: "", path: "/", fields: [], extensions }, () => "").requiredScopes;
+};
+
+test.each([
+  ["targets", (audience: string) => targetOf(`${PATH}?audience=${audience}`)],
+  ["settings of Envoy's routes", settingsOf],
+])("configured %s are read once, up to a bound", (_, read) => {
+  const first = Array.from({ length: 1_000 }, (_, index) => read(`service-${index}`));
+  const kept = first.map((one, index) => one === read(`service-${index}`));
   expect(kept[0]).toBe(true);
   expect(kept.filter(Boolean).length).toBeLessThanOrEqual(64);
 });

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { KeySecret, VerifiableKey } from "../../../src/domain/key.ts";
 import { decodeIdentified, encodeIdentified } from "../../../src/verify/cache/credential-codec.ts";
 import { decodeRecord, encodeRecord } from "../../../src/verify/cache/key-codec.ts";
-import { identifiedToken } from "../../../src/verify/identified.ts";
+import { identifiedByHash, identifiedSecret, identifiedToken } from "../../../src/verify/identified.ts";
 import type { VerifiableRecord } from "../../../src/verify/reader.ts";
 import { NO_CONTROLS } from "../fixture.ts";
 
@@ -41,6 +41,31 @@ test("a token without an audience takes no more space than before there were any
     Buffer.from('["t",3,["read"],{"a":1},9]'),
   ]);
   expect(into.subarray(0, encodeIdentified(token, into))).toEqual(expected);
+});
+
+const [SECRET] = SECRETS as [KeySecret];
+const { keyId, digest } = SECRET.digest;
+
+test.each([
+  ["a byte less", { keyId, digest: digest.subarray(1) }],
+  ["a byte more", { keyId, digest: new Uint8Array(33) }],
+  ["a key id of a byte less", { keyId: keyId.slice(2), digest }],
+  ["a key id of a byte more", { keyId: `${keyId}00`, digest }],
+  ["a key id of half a byte less", { keyId: keyId.slice(1), digest }],
+  ["a key id that is not hexadecimal", { keyId: `${keyId.slice(2)}zz`, digest }],
+])("a digest with %s is not cached", (_, malformed) => {
+  const into = Buffer.alloc(1024);
+  const secrets = [SECRET, { ...SECRET, digest: malformed }];
+  expect(encodeRecord({ key: KEY, secrets }, into)).toBeNaN();
+  expect(encodeIdentified(identifiedSecret(KEY_ID, [SECRET.digest, malformed]), into)).toBeNaN();
+  expect(encodeIdentified(identifiedByHash([SECRET.digest], malformed), into)).toBeNaN();
+});
+
+test("a key with more than 100 secrets is not cached", () => {
+  const into = Buffer.alloc(65_536);
+  const lengthWith = (count: number) => encodeRecord({ key: KEY, secrets: Array(count).fill(SECRET) }, into);
+  expect([lengthWith(100), lengthWith(101)]).toEqual([expect.any(Number), Number.NaN]);
+  expect(lengthWith(100)).toBeGreaterThan(4_000);
 });
 
 const time = fc.option(fc.integer({ min: 0, max: 2 ** 42 }).map((ms) => new Date(ms)));
