@@ -67,6 +67,8 @@ test.each(["on", "off"])("metrics have the decisions, and nothing has a secret; 
   const counted = (status: string) =>
     total(samples, "keyhold_gateway_decisions_total", { gateway: "ext_authz", status });
   expect(["200", "400", "401", "503"].map(counted)).toEqual([2, 11, 4, 4]);
+  // Once each, although the complete path admits a call twice.
+  expect(total(samples, "keyhold_refused_credentials_total")).toBe(4);
   const calls = samples.filter(({ name, labels }) => name === "keyhold_requests_total" && labels.rpc === EXT_AUTHZ);
   expect(Object.fromEntries(calls.map(({ labels, value }) => [labels.code, value]))).toEqual({
     ...{ OK: 2, INVALID_ARGUMENT: 11, UNAUTHENTICATED: 4, PERMISSION_DENIED: 4 },
