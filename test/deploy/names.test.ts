@@ -4,6 +4,7 @@ import { compose, dockerfile, envoy, files, nginx, parse, read, yamlFiles } from
 
 const PORT = 4420;
 const METRICS_PORT = 4421;
+const GATEWAY_PORT = 4422;
 
 test.each(yamlFiles)("%s is YAML", (file) => {
   expect(parse(file)).toBeTypeOf("object");
@@ -29,7 +30,8 @@ test("all files use the same ports and the same user", () => {
   expect(user).toBeGreaterThan(0);
   expect(/^EXPOSE (.*)$/m.exec(dockerfile)?.[1]).toBe(`${PORT} ${METRICS_PORT}`);
   const deployment = read("deploy/helm/keyhold/templates/deployment.yaml");
-  expect(deployment.match(/containerPort: \d+/g)).toEqual([`containerPort: ${PORT}`, `containerPort: ${METRICS_PORT}`]);
+  const ports = [PORT, METRICS_PORT, GATEWAY_PORT].map((port) => `containerPort: ${port}`);
+  expect(deployment.match(/containerPort: \d+/g)).toEqual(ports);
   expect(read("deploy/helm/keyhold/templates/_helpers.tpl")).toContain(`runAsUser: ${user}\n`);
   expect(parse("deploy/helm/keyhold/values.yaml").service.port).toBe(PORT);
 });

