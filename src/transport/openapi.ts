@@ -13,7 +13,10 @@ const ASSETS = {
 /** Seconds for which a browser may cache them. It revalidates the document each time. */
 const ASSET_MAX_AGE = 3_600;
 
-/** Serves the OpenAPI document at /openapi.json and a viewer at /docs to everyone: they describe a public interface. */
+/** The pages of docs/ to which descriptions in the document link. */
+const PAGES = ["admin-authentication", "concepts", "introspection", "operating"];
+
+/** Serves the OpenAPI document at /openapi.json and a viewer at /docs, to which / leads, to everyone: they describe a public interface. */
 export function registerOpenApi(fastify: FastifyInstance): void {
   // Written by `npm run generate`.
   fastify.get("/openapi.json", serveFile("../../docs/openapi.json", "application/json; charset=utf-8", 0));
@@ -23,12 +26,16 @@ export function registerOpenApi(fastify: FastifyInstance): void {
       .type("text/html; charset=utf-8")
       .send(PAGE),
   );
+  fastify.get("/", async (_request, reply) => reply.redirect("docs"));
   fastify.get("/docs/", async (_request, reply) => reply.redirect("../docs"));
   fastify.get("/docs/start.js", async (_request, reply) =>
     reply.type("text/javascript; charset=utf-8").send(START_SCRIPT),
   );
   for (const [name, type] of Object.entries(ASSETS)) {
     fastify.get(`/docs/${name}`, serveFile(`@fastify/swagger-ui/static/${name}`, type, ASSET_MAX_AGE));
+  }
+  for (const page of PAGES) {
+    fastify.get(`/docs/${page}.md`, serveFile(`../../docs/${page}.md`, "text/plain; charset=utf-8", ASSET_MAX_AGE));
   }
 }
 

@@ -215,7 +215,6 @@ test.each(table(MASKS))("the update mask %j is refused on every transport", asyn
 });
 
 const NOWHERE = [
-  "/",
   "/v2alpha1",
   "/v2alpha1/",
   "/v1/admin/issuedApiKeys",

@@ -41,7 +41,7 @@ const NOWHERE = [
   "/keyhold.v2alpha1.ApiKeysService/Nothing",
   "/keyhold.v2alpha1.ApiKeysService",
   "/v2alpha1/nothing",
-  "/",
+  "/nothing",
 ];
 
 const CONTENT_TYPES = ["application/connect+json", "application/proto", "application/json", "text/plain"];

@@ -79,6 +79,7 @@ export interface ReasonRow {
   /** Its name in google.rpc.Code. */
   readonly status: string;
   readonly http: string;
+  /** Its links are relative to /openapi.json and /docs. */
   readonly when: string;
 }
 
@@ -86,6 +87,9 @@ export function readReasonRows(): ReadonlyMap<string, ReasonRow> {
   const text = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
   const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| ([A-Z_]+) \| (\d{3}) \| (.*) \|$/gm)];
   return new Map(
-    rows.map(([, reason = "", status = "", http = "", when = ""]) => [reason, { reason, status, http, when }]),
+    rows.map(([, reason = "", status = "", http = "", when = ""]) => [
+      reason,
+      { reason, status, http, when: when.replaceAll("](", "](docs/") },
+    ]),
   );
 }

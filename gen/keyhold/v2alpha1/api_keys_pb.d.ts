@@ -1307,8 +1307,9 @@ export declare const ApiKeysService: GenService<{
     output: typeof ExplainApiKeyResponseSchema;
   },
   /**
-   * Revokes a key of either kind, and every token derived from it, permanently. Returns FAILED_PRECONDITION (HTTP 409) if the key
-   * is already revoked, and does not change its reason.
+   * Revokes a key of either kind, and every token derived from it, permanently. When the call returns, no server accepts them.
+   * `include_descendants` revokes also the keys that were created with an admin token, and the keys created with those. Returns
+   * FAILED_PRECONDITION (HTTP 409) if the key is already revoked, and does not change its reason.
    *
    * @generated from rpc keyhold.v2alpha1.ApiKeysService.RevokeApiKey
    */

@@ -487,8 +487,9 @@ export declare const IssuedApiKeysService: GenService<{
     output: typeof ListIssuedApiKeysResponseSchema;
   },
   /**
-   * Changes name, scopes or metadata. Returns FAILED_PRECONDITION if the key is revoked or expired. The REST body is the resource
-   * itself, or wrapped in `issued_api_key`.
+   * Changes name, scopes, metadata, expiry or addresses. When the call returns, every server uses the new state, also for tokens
+   * derived from the key. Returns FAILED_PRECONDITION (HTTP 409) if the key is revoked or has expired; a disabled key stays disabled.
+   * The REST body is the resource itself, or wrapped in `issued_api_key`.
    *
    * @generated from rpc keyhold.v2alpha1.IssuedApiKeysService.UpdateIssuedApiKey
    */

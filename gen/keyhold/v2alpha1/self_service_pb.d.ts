@@ -87,8 +87,9 @@ export declare const SelfRevokeApiKeyResponseSchema: GenMessage<SelfRevokeApiKey
  */
 export declare const SelfServiceService: GenService<{
   /**
-   * Revokes the key that the credential belongs to. Returns UNAUTHENTICATED if the credential is invalid, INVALID_ARGUMENT if it is
-   * a derived token, and FAILED_PRECONDITION if the key is already revoked.
+   * Revokes the key that the credential belongs to, permanently. When the call returns, no server accepts the key and the tokens
+   * derived from it. Returns UNAUTHENTICATED (HTTP 401) if the credential is invalid, INVALID_ARGUMENT (HTTP 400) if it is a derived
+   * token, and FAILED_PRECONDITION (HTTP 409) if the key is already revoked.
    *
    * @generated from rpc keyhold.v2alpha1.SelfServiceService.SelfRevokeApiKey
    */

@@ -66,7 +66,7 @@ test("it serves without privileges on a read-only file system, and stops on SIGT
   expect(status).toMatch(/^CapBnd:\t0+$/m);
   expect(await image.health(environment)).toBe(0);
   const rest = restClient({ url: `http://127.0.0.1:${environment.KEYHOLD_PORT}` });
-  for (const path of ["/openapi.json", "/docs", "/docs/swagger-ui-bundle.js"]) {
+  for (const path of ["/openapi.json", "/docs", "/docs/concepts.md", "/docs/swagger-ui-bundle.js"]) {
     expect(await fetch(new URL(path, server.url))).toMatchObject({ status: 200 });
   }
   const { secret } = await issue(rest);

@@ -66,10 +66,22 @@ test("/openapi.json is the document", async () => {
   expect(await (await get("/openapi.json")).text()).toBe(committed);
 });
 
-test("/docs/ leads to /docs", async () => {
-  const { url, status, body } = await get("/docs/");
+test.for(table(["/", "/docs/"]))("%s leads to /docs", async (path) => {
+  const { url, status, body } = await get(path);
   await body?.cancel();
   expect({ url, status }).toEqual({ url: `${suite.server.url}/docs`, status: 200 });
+});
+
+test("each link in the document leads to a page", async () => {
+  const text = await (await get("/openapi.json")).text();
+  const links = new Set([...text.matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target));
+  expect(links.size).toBeGreaterThan(3);
+  for (const link of links) {
+    const { status, headers, body } = await fetch(new URL(link, `${suite.server.url}/docs`));
+    await body?.cancel();
+    const found = { link, status, type: headers.get("content-type") };
+    expect(found).toEqual({ link, status: 200, type: "text/plain; charset=utf-8" });
+  }
 });
 
 test("responses that are not read hold no file descriptors", async () => {
