@@ -1,6 +1,7 @@
 /**
  * Returns the result of `work`, or the result of `onTimeout` (or what it throws) when `work` takes longer than these milliseconds.
  * `work` is not cancelled; what it rejects with after that is ignored.
+ * A result that arrived while the event loop was blocked is in time: timers are called before sockets are read.
  *
  * @example
  * await withTimeout(answer, 1_000, () => { throw new Error("the server did not answer within 1 s"); });
@@ -11,6 +12,11 @@ export async function withTimeout<T, U>(
   onTimeout: () => U,
 ): Promise<T | U> {
   const late = Promise.withResolvers<U>();
-  const timer = setTimeout(() => late.resolve(new Promise((resolve) => resolve(onTimeout()))), milliseconds);
-  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
+  let isOver = false;
+  const end = () => isOver || late.resolve(new Promise((resolve) => resolve(onTimeout())));
+  const timer = setTimeout(() => setImmediate(end), milliseconds);
+  return Promise.race([work, late.promise]).finally(() => {
+    isOver = true;
+    clearTimeout(timer);
+  });
 }

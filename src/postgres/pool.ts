@@ -242,9 +242,12 @@ export class Pool implements Database {
     return connection;
   }
 
-  /** One timer for all calls, set for the oldest deadline. It does not keep the process alive; a connection does. */
+  /**
+   * One timer for all calls, set for the oldest deadline. It does not keep the process alive; a connection does. Answers that arrived while the
+   * event loop was blocked are read first.
+   */
   #watch(delay: number): void {
-    this.#timer = setTimeout(() => this.#endLate(), delay).unref();
+    this.#timer = setTimeout(() => setImmediate(() => this.#endLate()), delay).unref();
   }
 
   #endLate(): void {

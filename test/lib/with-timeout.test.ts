@@ -1,3 +1,5 @@
+import { stat } from "node:fs";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { withTimeout } from "../../src/lib/with-timeout.ts";
 
@@ -6,6 +8,13 @@ const never = new Promise<never>(() => {});
 test("work that settles in time has its own result", async () => {
   expect(await withTimeout(Promise.resolve("done"), 60_000, () => "late")).toBe("done");
   await expect(withTimeout(Promise.reject(new Error("failed")), 60_000, () => "late")).rejects.toThrow("failed");
+});
+
+test("a result that arrives while the event loop is blocked is in time", async () => {
+  const result = withTimeout(promisify(stat)("/"), 10, () => "late");
+  const end = performance.now() + 100;
+  while (performance.now() < end);
+  expect(await result).not.toBe("late");
 });
 
 test("work that does not has the result of onTimeout, or what that throws", async () => {
