@@ -1,26 +1,22 @@
 import { expect, test } from "vitest";
 import { Barriers } from "../../src/cluster/barriers.ts";
-import type { FeedSession, LeaseRow } from "../../src/cluster/change-feed.ts";
+import type { LeaseRow } from "../../src/cluster/change-feed.ts";
 import { PeerLeases } from "../../src/cluster/peer-leases.ts";
 import { systemMonotonic } from "../../src/lib/clock.ts";
+import { feedSession, POSITION } from "./nodes.ts";
 
 const LEASES: readonly LeaseRow[] = ["b", "c"].map((leaseId) => ({ leaseId, ttl: 60_000, renewals: 1 }));
 
 /** A result with these leases; the server identity is irrelevant here. */
-const answerOf = (leases: readonly LeaseRow[]) => ({ position: { server: "1/1/1", lsn: null, time: 0 }, leases });
+const answerOf = (leases: readonly LeaseRow[]) => ({ position: POSITION, leases });
 
 /** A session that counts the checks of leases. */
 function newSession() {
   const looks = { count: 0 };
-  const refuse = () => Promise.reject(new Error("not asked for here"));
-  const session: FeedSession = {
-    ...{ id: "a", join: refuse, acknowledge: refuse, leave: refuse, end: () => undefined },
-    position: { server: "1/1/1", lsn: null, time: 0, promotedAt: null, acceptTime: null },
-    fence: async () => {
-      looks.count++;
-      return LEASES;
-    },
-  };
+  const session = feedSession(async () => {
+    looks.count++;
+    return LEASES;
+  });
   return { barriers: new Barriers(session, new PeerLeases(), systemMonotonic), looks };
 }
 

@@ -1,10 +1,12 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { type ChangeWork, propagating } from "../../src/postgres/change-committer.ts";
-import { createRenewLease } from "../../src/postgres/leases.ts";
+import { createOpenFeed } from "../../src/postgres/change-feed.ts";
+import { createRenewLease, sendBarrier } from "../../src/postgres/leases.ts";
 import { Pool } from "../../src/postgres/pool.ts";
-import { serverId } from "../../src/postgres/server-position.ts";
+import { lsn, serverId } from "../../src/postgres/server-position.ts";
 import { eventually } from "../support/keyhold.ts";
 import { type PostgresServer, startPrimary } from "../support/standby.ts";
 import { newNode, TTL } from "./nodes.ts";
@@ -68,6 +70,26 @@ test("a change that a pooler runs on another server than its barrier is unconfir
   const { propagated } = await propagating(pool, node.membership.propagation).commit(work, { isMade });
   await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   await pool.close();
+});
+
+test("the position of a change counts only when a standby has it, and that of a promoted server from its promotion", async () => {
+  const pool = new Pool({ url: primary.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
+  const positionOf = async (sql: Sql) => (await sendBarrier(sql, null, false)).position.lsn;
+  expect(await pool.run(positionOf)).toBeNull();
+  for (const commit of ["local", "off"]) {
+    await pool.run((sql) => sql.unsafe(`SET synchronous_commit = ${commit}`));
+    expect(await pool.run(positionOf)).toBeGreaterThan(0n);
+  }
+  await pool.close();
+  const listener = { onEvent: () => undefined, onLost: () => undefined };
+  const positions = [primary, promoted].map(async (server) => {
+    const feed = await createOpenFeed(server.url())(listener, 10_000);
+    feed.end();
+    return feed.position.promotedAt;
+  });
+  const { admin } = promoted;
+  const [replayed] = await admin`SELECT ${lsn(admin, admin`pg_last_wal_replay_lsn()`)} AS lsn`;
+  expect(await Promise.all(positions)).toEqual([null, BigInt(replayed?.lsn)]);
 });
 
 test("a read from another server than the feed's is refused, and the cache is cleared", async () => {

@@ -1,5 +1,7 @@
 import postgres, { type Sql } from "postgres";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createRenewLease } from "../../src/postgres/leases.ts";
+import { lsn, positionColumns } from "../../src/postgres/server-position.ts";
 import { openSchema } from "../postgres/new-keys.ts";
 import { eventually } from "../support/keyhold.ts";
 import { joined, newNode, type TestNode, TTL } from "./nodes.ts";
@@ -92,12 +94,65 @@ describe("a lease", () => {
     await a.awaitPropagation();
   });
 
+  test("that is not renewed in time, because the database is silent, is refused to those who wait for it", async () => {
+    const { url, sql } = await database();
+    const answered = Promise.withResolvers<void>();
+    const renewLease = createRenewLease(url);
+    let silence = Promise.resolve();
+    const node = await newNode(url, "a", {
+      renew: async (...renewal) => {
+        await silence;
+        return renewLease(...renewal);
+      },
+    });
+    await node.membership.join();
+    silence = answered.promise;
+    const renewed = node.membership.renewed();
+    renewed.catch(() => undefined);
+    await eventually(async () => node.membership.unavailableReason !== null);
+    expect(await isOpen(sql, renewed)).toBe(false);
+    await expect(renewed).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE" });
+    answered.resolve();
+    await eventually(async () => node.membership.unavailableReason === null);
+  });
+
+  test("of another server: its cache goes, even within a grace, which outlasts a lost session", async () => {
+    const { url } = await database();
+    const node = await newNode(url, "a", { staleGrace: 60_000 });
+    await node.membership.join();
+    const forgets = node.forgets();
+    node.proxy.freeze();
+    node.proxy.cut("rst");
+    await eventually(async () => node.log.some((line) => line.startsWith("the change feed was lost")));
+    expect(node.forgets()).toBe(forgets);
+    node.proxy.thaw();
+    await eventually(async () => node.membership.lease.isFresh);
+    const before = node.forgets();
+    expect(() => node.membership.requireServer("1/00000001/1", node.membership.server)).toThrow("cannot be reached");
+    expect(node.forgets()).toBe(before + 1);
+  });
+
   test("is refused to a node that is notified by another database than the one with the keys", async () => {
     const [{ url }, other] = [await database(), await database()];
     const node = await newNode(url, "a", { listenUrl: other.url });
     await expect(node.membership.join()).rejects.toThrow("leads to another database");
     expect(node.membership.lease.isFresh).toBe(false);
   });
+});
+
+test("a position of the database ends with what is flushed, not with what is written or inserted", async () => {
+  const { sql } = await database();
+  // More than fits into the buffers of the log, so that a part is written before the commit.
+  const message = sql`length(pg_logical_emit_message(false, 'keyhold', repeat('x', 8000000))::text)`;
+  const isBehind = async () => {
+    const [row] = await sql`
+      SELECT ${message}, ${lsn(sql, sql`pg_current_wal_lsn()`)} AS written, ${positionColumns(sql)}`;
+    return BigInt(row?.lsn) < BigInt(row?.written);
+  };
+  // The database may flush between the two.
+  let attempts = 20;
+  while (attempts > 0 && !(await isBehind())) attempts--;
+  expect(attempts).toBeGreaterThan(0);
 });
 
 test("a node that is closed while it reconnects also closes that connection", async () => {

@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import type { RenewLease } from "../../src/cluster/change-feed.ts";
+import type { FeedSession, RenewLease } from "../../src/cluster/change-feed.ts";
 import type { ChangeNotification } from "../../src/cluster/cluster-session.ts";
 import { Membership } from "../../src/cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
@@ -19,6 +19,17 @@ export interface TestNode {
   forgets(): number;
   /** Makes an empty change, and resolves when every node has received all earlier changes. */
   awaitPropagation(): Promise<void>;
+}
+
+export const POSITION = { server: "1/1/1", lsn: null, time: 0 };
+
+/** A session with a database that only deletes leases. */
+export function feedSession(fence: FeedSession["fence"]): FeedSession {
+  const reject = () => Promise.reject(new Error("not expected here"));
+  return {
+    ...{ id: "a", join: reject, acknowledge: reject, fence, leave: reject, end: () => undefined },
+    position: { ...POSITION, promotedAt: null, acceptTime: null },
+  };
 }
 
 /** In milliseconds, the minimum of the configuration. */
