@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import type { Sql } from "postgres";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import { ConnectBackoff } from "../../src/postgres/connect-backoff.ts";
 import { Pool, type PoolOptions } from "../../src/postgres/pool.ts";
@@ -49,6 +49,23 @@ test("a connection has one user at a time, and then the next in the queue", asyn
   );
   expect(new Set(await Promise.all(users)).size).toBe(1);
   expect(order).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
+});
+
+test("a connection is used for half an hour, and for an hour at most", async () => {
+  const { pool } = await openPool(1);
+  const pidAfter = async (minutes: number) => {
+    const start = performance.now();
+    const clock = vi.spyOn(performance, "now").mockReturnValue(start + minutes * 60_000);
+    try {
+      return await pool.run(backend);
+    } finally {
+      clock.mockRestore();
+    }
+  };
+  const first = await pool.run(backend);
+  expect(await pidAfter(29)).toBe(first);
+  expect(await pidAfter(61)).toBe(first);
+  expect(await pool.run(backend)).not.toBe(first);
 });
 
 test.each(["KH001", "KH003"])(

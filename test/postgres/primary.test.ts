@@ -143,6 +143,15 @@ test("a connection that closes while idle is replaced before the next use", asyn
   expect(await pool.run(portOf)).toBe(primary.port);
 });
 
+test("a connection to a standby alone is refused, and does not stay open", async () => {
+  const options = { statementTimeout: 0, prepare: false, applicationName: "refused" };
+  expect(await failureOf(openPrimary({ url: primary.url(standby.address), ...options }).ready)).toMatchObject(
+    UNAVAILABLE,
+  );
+  const open = () => standby.admin`SELECT pid FROM pg_stat_activity WHERE application_name = 'refused'`;
+  await expect.poll(open).toHaveLength(0);
+});
+
 test("the notification connection finds the primary on its own", async () => {
   const counted = await startCounted(standby);
   const url = primary.url(`${counted.address},${primary.address}`);

@@ -79,8 +79,7 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
   const hasFailed = (name: string) => now() - (failures.get(name) ?? Number.NEGATIVE_INFINITY) < FAILURE_AGE;
 
   function turnOf(source: string, secret: string, pair: string): Turn {
-    const failed = [source, secret].filter(hasFailed).length;
-    const suspicion = failed === 2 ? 2 : failed === 1 ? 1 : 0;
+    const suspicion = [source, secret].filter(hasFailed).length as Turn["suspicion"];
     return { suspicion, group: `${secret} ${source}`, since: rejectedPairs.get(pair) ?? now() };
   }
 

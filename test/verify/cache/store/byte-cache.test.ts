@@ -119,6 +119,15 @@ test("reuses the space of deleted entries", () => {
   expect([cache.size, cache.bytes, cache.evictions]).toEqual([0, 0, 0]);
 });
 
+test("an entry takes half a slab at most", () => {
+  const sizes = Array.from({ length: SLAB }, (_, length) => {
+    const cache = new ByteCache(roomy);
+    cache.set(bytes("key"), Buffer.alloc(length));
+    return cache.bytes;
+  });
+  expect(Math.max(...sizes)).toBe(SLAB / 2);
+});
+
 test("frees its memory when it is cleared", () => {
   const cache = new ByteCache(roomy);
   const empty = cache.allocatedBytes;
