@@ -62,11 +62,12 @@ test("a server whose clock is off measures it, logs it, and tells the others", a
   await nodes[1]?.server.logged("the clock of this server is behind the database's");
   const pool = new Pool({ url: database.url, maxConnections: 1, statementTimeout: 10_000, prepare: false });
   try {
-    const clocks = (await listNodes(pool)).map(({ clockAhead }) => clockAhead ?? Number.NaN);
-    // Upper bounds, which are late by the time of an answer. The clocks are read in whole milliseconds.
+    const clocks = async () => (await listNodes(pool)).map(({ clockAhead }) => clockAhead ?? Number.NaN);
+    // Upper bounds, which are late by the time of an answer, on a busy machine by more than a second: then that of a later renewal is better.
     for (const [place, clock] of [AHEAD, BEHIND].entries()) {
-      expect(clocks[place]).toBeGreaterThan(clock - 2);
-      expect(clocks[place]).toBeLessThan(clock + 1_000);
+      await eventually(async () => ((await clocks())[place] ?? Number.NaN) < clock + 1_000);
+      // The clocks are read in whole milliseconds.
+      expect((await clocks())[place]).toBeGreaterThan(clock - 2);
     }
   } finally {
     await pool.close();
@@ -77,11 +78,10 @@ test("a server exports the offset of its clock", async () => {
   for (const [place, clock] of [AHEAD, BEHIND].entries()) {
     const { url, logged } = nodes[place]?.server ?? expect.unreachable();
     const { metrics } = await logged(`Keyhold is listening on ${url}`);
-    const offset = 1000 * total(await scrape(metrics), "keyhold_clock_offset_seconds");
+    const offset = async () => 1000 * total(await scrape(metrics), "keyhold_clock_offset_seconds");
     // The least of what the measurements allow, which the delay of the answer reduces.
-    expect(Math.sign(offset)).toBe(Math.sign(clock));
-    expect(Math.abs(offset)).toBeGreaterThan(500);
-    expect(Math.abs(offset)).toBeLessThan(Math.abs(clock) + 2);
+    await eventually(async () => Math.sign(clock) * (await offset()) > 500);
+    expect(Math.abs(await offset())).toBeLessThan(Math.abs(clock) + 2);
   }
 });
 
@@ -93,10 +93,13 @@ test("a clock that is ahead does not prevent that a key is disabled", async () =
     });
   for (const node of [0, 1]) {
     const { rest } = nodes[node] as { readonly rest: RestClient };
-    const [one, two] = await Promise.all([make(), make()]);
+    // Each is disabled within three seconds of its creation: after that it has expired by every clock.
+    const one = await make();
     expect((await look(0, one.secret)).verdict).toBe("EXPIRED");
     expect((await rest("POST", `${paths.issued}/${one.keyId}:enable`, {})).status).toBe(409);
     expect((await rest("POST", `${paths.issued}/${one.keyId}:disable`, {})).status).toBe(200);
+    const two = await make();
+    expect((await look(0, two.secret)).verdict).toBe("EXPIRED");
     const filter = `actor_id="${two.record.actor_id}"`;
     expect((await rest("POST", `${paths.keys}:bulkDisable`, { filter })).body).toMatchObject({ changed_count: 1 });
     for (const { secret } of [one, two]) expect((await look(1, secret)).verdict).toBe("other");

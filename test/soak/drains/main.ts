@@ -13,8 +13,9 @@ import { seededBy } from "../../support/seeded.ts";
 import { type Connection, openHttp1, openHttp2, PROTOCOLS, type ProtocolName } from "./calls.ts";
 
 /**
- * `node test/soak/drains/main.ts [connections]`: stops servers with and without TLS, in this process, while calls are in flight over connections of every
- * protocol, until this many connections were drained, 10,000 by default. Counts the responses that were cut, and the calls that were lost.
+ * `node test/soak/drains/main.ts [connections]`: stops servers with and without TLS, in this process, while calls are in flight over
+ * connections of every protocol, until this many connections were drained, 10,000 by default. Counts the responses that were cut, and the
+ * calls that were lost.
  *
  * KEYHOLD_DRAINS_SEED  seed of all random choices; printed
  */
