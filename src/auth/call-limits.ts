@@ -15,7 +15,7 @@ export type LimitName = (typeof LIMITS)[number];
 export type Limiters = Readonly<Record<LimitName, RateLimiter | null>>;
 
 /** Shared, because it is thrown under load. A token is available within a second. */
-const RATE_LIMITED = share(
+export const RATE_LIMITED = share(
   new KeyholdError("RATE_LIMITED", "too many calls of this kind from this address or caller; retry after 1 s"),
 );
 

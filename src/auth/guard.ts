@@ -114,7 +114,7 @@ function tryEach(
   return andThen(first(credential, presentation), (identity) => identity ?? tryEach(others, credential, presentation));
 }
 
-function requireScope(identity: Identity, scope: AdminScope): Identity {
+export function requireScope(identity: Identity, scope: AdminScope): Identity {
   if (hasScope(identity, scope)) return identity;
   const message = `the call needs the scope ${scopesIncluding(scope).join(" or ")}`;
   throw new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller: identity }, scope);

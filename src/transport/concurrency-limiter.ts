@@ -20,7 +20,7 @@ const RESERVED_UNITS = 400;
 const SHARE = 3;
 
 /** Shared: a stack and a response for each rejection would cost as much as the work that it avoids. */
-const OVERLOADED = share(new KeyholdError("OVERLOADED", "the server is overloaded; retry after 1 s"));
+export const OVERLOADED = share(new KeyholdError("OVERLOADED", "the server is overloaded; retry after 1 s"));
 
 /**
  * Load shedding: bounds the calls of this process that wait for the database or for an issuer of access tokens, in all and for each

@@ -2,6 +2,7 @@ import type { DescMethodUnary, DescService, JsonObject } from "@bufbuild/protobu
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { readVersion } from "../../src/server/version.ts";
 import type { CommentOf } from "./comments.ts";
+import { COMMON_EXAMPLES } from "./examples/common.ts";
 import { INTROSPECTION_PATHS, INTROSPECTION_SCHEMAS, INTROSPECTION_TAGS } from "./introspection.ts";
 import { operationsOf, type PathEntry } from "./operation.ts";
 import { PLAIN_PATHS, PLAIN_SCHEMAS, PLAIN_TAGS } from "./plain.ts";
@@ -51,6 +52,7 @@ export function openApiDocument(comment: CommentOf): JsonObject {
       schemas: { ...schemas.components, ...errors, ...INTROSPECTION_SCHEMAS, ...PLAIN_SCHEMAS },
       parameters: HEADER_PARAMETERS,
       headers: HEADERS,
+      examples: COMMON_EXAMPLES,
       securitySchemes: {
         bearer: { type: "http", scheme: "bearer", description: BEARER },
         basic: {

@@ -1,7 +1,9 @@
 import type { DescMessage, DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { BatchCreateImportedApiKeysResponseSchema as Batch } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { rowOf as rpcOf } from "../../src/api/v2alpha1/rpcs.ts";
 import { INVALID_REASONS } from "../../src/domain/errors.ts";
+import { commonExamples } from "./examples/common.ts";
 import type { Examples } from "./examples/example.ts";
 import { type Reason, type ReasonRow, readReasonRows } from "./reasons.ts";
 import { openEnum, refTo, type Schemas } from "./schema.ts";
@@ -45,7 +47,7 @@ export function responsesOf(
   const notModified: JsonObject = isJwks
     ? { 304: { description: "The cached response is current, according to `If-None-Match`." } }
     : {};
-  return { 200: ok, ...notModified, ...errorResponses(reasons, examples), default: OTHER_ERROR };
+  return { 200: ok, ...notModified, ...errorResponses(reasons, examples, rpcOf(method)?.policy), default: OTHER_ERROR };
 }
 
 /** The response of `default`. */
@@ -55,16 +57,24 @@ export const OTHER_ERROR: JsonObject = {
   content: json(refTo("ErrorResponse"), {}),
 };
 
-function errorResponses(reasons: readonly Reason[], examples: Examples): JsonObject {
+function errorResponses(reasons: readonly Reason[], examples: Examples, policy: string | undefined): JsonObject {
   const byStatus = Map.groupBy(reasons.map(rowOf), ({ http }) => http);
-  return Object.fromEntries([...byStatus].map(([http, some]) => [http, errorResponse(http, some, examples)]));
+  return Object.fromEntries(
+    [...byStatus].map(([http, some]) => {
+      const common = commonExamples(
+        some.map(({ reason }) => reason),
+        policy,
+      );
+      return [http, errorResponse(http, some, { ...examplesOf(examples, http), ...common })];
+    }),
+  );
 }
 
-function errorResponse(http: string, some: readonly ReasonRow[], examples: Examples): JsonObject {
+function errorResponse(http: string, some: readonly ReasonRow[], examples: JsonObject): JsonObject {
   return {
     description: some.map(({ reason, when }) => `- \`${reason}\`: ${when}`).join("\n"),
     headers: { ...REQUEST_ID, ...headerRefs(ERROR_HEADERS[http] ?? []) },
-    content: json(refTo("ErrorResponse"), examplesOf(examples, http)),
+    content: json(refTo("ErrorResponse"), examples),
   };
 }
 

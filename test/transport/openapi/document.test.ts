@@ -5,6 +5,7 @@ import { CODES } from "../../../src/api/errors.ts";
 import { rowOf, SERVICES } from "../../../src/api/v2alpha1/rpcs.ts";
 import { readRestRules } from "../../../src/transport/rest/http-rule.ts";
 import { table } from "../../support/conformance.ts";
+import type { Json } from "../../support/rest.ts";
 import { contentOf, document, examples, operations, validator } from "./document.ts";
 
 const METHODS = SERVICES.flatMap(({ methods }) => methods as readonly DescMethodUnary[]);
@@ -53,6 +54,15 @@ test("every error reason is listed with an operation", () => {
 });
 
 describe("an example", () => {
+  test("exists for each error of an operation, except invalid arguments, unknown keys and conflicts of some", () => {
+    const without = operations.flatMap(({ operation }) =>
+      Object.entries<Json>(operation.responses).filter(
+        ([status, response]) => /^(401|413|415|429|5..)$/.test(status) && contentOf(response).examples === undefined,
+      ),
+    );
+    expect(without.filter(([, { content }]) => JSON.stringify(content).includes("ErrorResponse"))).toEqual([]);
+  });
+
   test("exists for every operation: a valid request and, where one is possible, an invalid one", () => {
     const succeed = examples.filter(({ status }) => status === 200).map(({ operation }) => operation.operationId);
     const fail = examples.filter(({ status }) => status >= 400).map(({ operation }) => operation.operationId);

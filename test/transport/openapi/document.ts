@@ -63,14 +63,16 @@ export interface Example extends Operation {
 export const examples: readonly Example[] = operations.flatMap((one) => {
   const { operation } = one;
   return Object.entries<Json>(operation.responses).flatMap(([status, response]) =>
-    Object.entries<Json>(contentOf(response)?.examples ?? {}).map(([name, { value }]) => ({
-      ...one,
-      name,
-      parameters: parametersOf(operation, name),
-      ...requestOf(operation, name),
-      status: Number(status),
-      response: value,
-    })),
+    Object.entries<Json>(contentOf(response)?.examples ?? {})
+      .filter(([, example]) => example.$ref === undefined)
+      .map(([name, { value }]) => ({
+        ...one,
+        name,
+        parameters: parametersOf(operation, name),
+        ...requestOf(operation, name),
+        status: Number(status),
+        response: value,
+      })),
   );
 });
 

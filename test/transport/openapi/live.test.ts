@@ -58,6 +58,11 @@ describe("an operation with a body is refused as documented:", () => {
     expectDescribed({ ...example, status: 415 }, answer);
   });
 
+  test("a compressed body", async () => {
+    const answer = await suite.rest("POST", example.path, example.body, { "content-encoding": "gzip" });
+    expectDescribed({ ...example, status: 415 }, answer);
+  });
+
   test("a body that is too large", async () => {
     const answer = await suite.rest("POST", example.path, { credential: "x".repeat(1_100_000) });
     expectDescribed({ ...example, status: 413 }, answer);
@@ -172,11 +177,18 @@ function expectDescribed({ operation, status }: Example, answer: Answer): void {
   expect(isAnswer(answer.body) ? [] : isAnswer.errors).toEqual([]);
   // The description contains its reason; OAuth's errors are one.
   const { error } = answer.body;
-  if (status >= 400) expect(described.description).toContain(`\`${error.details?.[0].reason ?? error}\``);
+  const reason = error?.details?.[0].reason ?? error;
+  if (status >= 400) expect(described.description).toContain(`\`${reason}\``);
+  const common: string | undefined = contentOf(described).examples?.[reason]?.$ref;
+  if (common !== undefined) expect(answer.body).toEqual(commonExample(common));
   for (const name of Object.keys(described.headers ?? {})) {
     expect(document.components.headers[name], name).toBeDefined();
     expect(answer.headers.get(name), name).not.toBeNull();
   }
+}
+
+function commonExample(reference: string): Json {
+  return document.components.examples[reference.slice(reference.lastIndexOf("/") + 1)].value;
 }
 
 /** Returns the names and types in a body; the values only of errors and statuses. */

@@ -12,7 +12,7 @@ import {
   wrongState,
 } from "./samples.ts";
 
-const { issuedKeyId, importedKeyId, revokedKeyId, unknownKeyId, secret, revokedSecret, rawKey } = SAMPLES;
+const { issuedKeyId, importedKeyId, revokedKeyId, unknownKeyId, secret, revokedSecret, rawKey, newRawKey } = SAMPLES;
 const REASON = "REVOCATION_REASON_KEY_COMPROMISE";
 
 /** Of a JWT whose parts are texts. */
@@ -384,6 +384,15 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       body: { credential: rawKey, reason: REASON },
       status: 200,
       response: revocation(importedKeyId),
+    },
+    unknown: {
+      summary: "The credential is invalid",
+      body: { credential: newRawKey, reason: REASON },
+      status: 401,
+      response: errorBody(401, "UNAUTHENTICATED", "CREDENTIAL_INVALID", "credential: there is no such key", {
+        field: "credential",
+        metadata: { error_code: "VERIFICATION_ERROR_NOT_FOUND" },
+      }),
     },
     again: {
       summary: "The key is already revoked",
