@@ -8,8 +8,8 @@ import { type Check, readTap } from "./tap.ts";
 
 /**
  * `npm run test:interop`: clients in other languages, with their usual libraries, make all calls of a key's life cycle on live servers.
- * They are separate programs that get a URL and a token, and print TAP. `npm run test:interop -- Go examples` runs some of them. Those
- * whose toolchain is not installed are skipped; with `--require-all`, the run fails instead.
+ * They are separate programs that get a URL and a token, and print TAP. `npm run test:interop -- Go examples` runs some of them, as
+ * does KEYHOLD_INTEROP_ONLY=Go,examples. Those whose toolchain is not installed are skipped; with `--require-all`, the run fails instead.
  */
 
 /** Parts that run at the same time, beside one that uses Maven: its processes may not share their repository while they download. */
@@ -33,10 +33,11 @@ const PARTS: readonly Part[] = [
   })),
 ];
 
-const { values, positionals: chosen } = parseArgs({
+const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { "require-all": { type: "boolean", default: false } },
 });
+const chosen = positionals.length > 0 ? positionals : (process.env.KEYHOLD_INTEROP_ONLY?.split(",") ?? []);
 const parts = PARTS.filter(({ name }) => isChosen(name));
 const missing = await Promise.all(parts.map(({ needs }) => missingToolchains(needs)));
 const runnable = parts.filter((_, index) => missing[index]?.length === 0);

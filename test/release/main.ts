@@ -56,11 +56,11 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 /** The last lines of suites that failed. */
 const ends: string[] = [];
 
-const results = await runAll(suites.filter(({ bound }) => bound === "alone"));
-const lanes = [suites.filter(({ bound }) => bound === "cores"), suites.filter(({ bound }) => bound === "clocks")];
+const results: Result[] = [];
+const rest = suites.filter(({ isAlone }) => !isAlone);
+await runAll(suites.filter(({ isAlone }) => isAlone));
 // At full length, a suite has the machine to itself.
-for (const lane of isGate ? [lanes] : lanes.map((one) => [one]))
-  results.push(...(await Promise.all(lane.map(runAll))).flat());
+await Promise.all([runAll(rest), ...(isGate ? [runAll(rest, "pop")] : [])]);
 await rm(logs, { recursive: true });
 
 const seconds = secondsSince(start);
@@ -77,10 +77,9 @@ const [good, bad] = [/(\d+) passed/, /(\d+) failed/].map((pattern) =>
 console.info(`${good} passed, ${Math.max(bad ?? 0, failed.length)} failed`);
 process.exitCode = failed.length === 0 ? 0 : 1;
 
-async function runAll(queue: readonly Suite[]): Promise<Result[]> {
-  const done: Result[] = [];
-  for (const suite of queue) done.push(await runSuite(suite));
-  return done;
+/** Takes suites from the beginning of the queue, or from its end, until it is empty. */
+async function runAll(queue: Suite[], take: "shift" | "pop" = "shift"): Promise<void> {
+  for (let suite = queue[take](); suite !== undefined; suite = queue[take]()) results.push(await runSuite(suite));
 }
 
 /** Runs a suite, and prints its output when it has ended, since another may run beside it. */
