@@ -57,10 +57,13 @@ export function cellProblem(cell: string, column: Column, span: Span): string | 
   return undefined;
 }
 
-/** Whether a cell begins with the rest of its row and ends with the beginning of another: a stray quote swallows rows up to the next one. */
+/**
+ * Whether a stray quote may have swallowed rows up to the next one: the cell begins with the rest of its row and ends with the beginning of
+ * another, or has a line that could be a row.
+ */
 function hasRows(cell: string, { before, after }: Column): boolean {
   const [first = 0, ...others] = cell.split(/\r\n?|\n/).map((line) => line.split(",").length - 1);
-  return first >= after && (others.at(-1) ?? 0) >= before;
+  return (first >= after && (others.at(-1) ?? 0) >= before) || others.some((commas) => commas >= before + after);
 }
 
 /** Characters of a number with separators or an error; a safe bound. */

@@ -56,7 +56,7 @@ export async function* run(source: Source, start: Progress, options: RunOptions)
     progress = await conclude({ ...progress, columns }, batch, await outcome, options);
     return progress;
   };
-  if (format instanceof Csv && source.path !== null && start.end === 0) await checkQuotes(source, options);
+  if (format instanceof Csv && start.end === 0) await checkQuotes(source, options);
   const rows = readRows(source.read(start.end, signal), format, start);
   for await (const batch of until(signal, batchRows(rows, start.importId, options.rows))) {
     const first = inFlight.length < concurrency ? undefined : inFlight.shift();

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { addAbortSignal } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../../domain/errors.ts";
 import { shownPath } from "../redact.ts";
 
@@ -13,7 +14,7 @@ export interface Source {
   /** Milliseconds since the epoch; 0 for a stream. */
   readonly modifyTime: number;
   readonly format: FormatName;
-  /** Returns the bytes from an offset, until the signal aborts. Stdin can be read once, from offset 0. */
+  /** Returns the bytes from an offset, until the signal aborts. JSON Lines of stdin can be read once, from offset 0. */
   read(from: number, signal: AbortSignal): AsyncIterable<Buffer>;
 }
 
@@ -32,7 +33,8 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
   if (format === undefined)
     throw invalidArgument("--format", "is required (jsonl or csv): the file has no known extension");
   if (path === "-") {
-    const read = (_from: number, signal: AbortSignal) => addAbortSignal(signal, process.stdin);
+    const read =
+      format === "csv" ? readTwice : (_: number, signal: AbortSignal) => addAbortSignal(signal, process.stdin);
     return { path: null, size: 0, modifyTime: 0, format, read };
   }
   const { size, mtimeMs } = await stat(path).catch((error: NodeJS.ErrnoException) => {
@@ -41,4 +43,13 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
   const read = (from: number, signal: AbortSignal) =>
     createReadStream(path, { start: from, highWaterMark: READ_SIZE, signal });
   return { path, size, modifyTime: mtimeMs, format, read };
+}
+
+let stdin: Promise<Buffer> | undefined;
+
+/** Holds stdin in memory, because a quote that is never closed is known at its end only. */
+async function* readTwice(from: number, signal: AbortSignal): AsyncGenerator<Buffer> {
+  stdin ??= buffer(addAbortSignal(signal, process.stdin));
+  const bytes = await stdin;
+  for (let at = from; at < bytes.length; at += READ_SIZE) yield bytes.subarray(at, at + READ_SIZE);
 }

@@ -94,7 +94,10 @@ test("a quote that swallows rows loses no key in silence, and one that is never 
   expect(text).toContain("a quote makes lines 2 to 4 one row, and none is imported");
   for (const row of [first, second, third]) expect(text).not.toContain(row?.raw_key);
 
-  await writeFile(file, `raw_key,name,actor_id\n${line(first)}${line(second, '"')}${line(third)}`);
+  const neverClosed = `raw_key,name,actor_id\n${line(first)}${line(second, '"')}${line(third)}`;
+  await writeFile(file, neverClosed);
+  const piped = await runKeyhold(["keys", "import", "-", "--format", "csv"], environment(), { input: neverClosed });
+  expect([piped.code, piped.stderr]).toEqual([2, expect.stringContaining("line 3 opens a quote")]);
   const unclosed = await importKeys(file);
   expect([unclosed.code, unclosed.stderr]).toEqual([2, expect.stringContaining("line 3 opens a quote")]);
   expect(await exists(`${file}.progress`)).toBe(false);

@@ -202,6 +202,7 @@ const BAD_CSV: readonly (readonly [problem: string, lines: string | Buffer])[] =
   [`raw_key: contains a line break: ${SWALLOWED}`, `"1,a,b,\n${KEY},a,b,\n${KEY}",a,b,`],
   [`actor_id: contains a line break: ${SWALLOWED}`, `1,a,"b,\r\n${KEY},a,b,\r\n${KEY},a,b",`],
   [`metadata.a: contains a line break: ${SWALLOWED}`, `1,a,b,"\n${KEY},a,b,\n${KEY},a,b,"`],
+  [`metadata.a: contains a line break: ${SWALLOWED}`, `1,a,b,"c\n${KEY},a,b,c\n"`],
   ["name: contains a line break", `${KEY},"a\rb",c,`],
   ...["7.39E+07", "1,5E-10", "#REF!", "#N/A", "#NAME?", "########", "73,928,030", "73.928.030", "7-Mar"].map(
     (cell) => [`raw_key: ${SPREADSHEET}`, `"${cell}",a,b,`] as const,
