@@ -9,25 +9,40 @@ export const LONG_TESTS = [
   "test/package/*.test.ts",
   // Processes that are killed, restarted or replaced.
   "test/durability/{backup,bulk,database,embedded-restarts,kill,rolling,stop,uncaught,uncaught-workers,workers}.test.ts",
-  "test/embedded-postgres/{os-user,remains,start}.test.ts",
+  "test/embedded-postgres/{os-user,remains,sharing,start}.test.ts",
+  "test/observability/workers.test.ts",
   "test/upgrade/fixture.test.ts",
   // Databases that do not answer, that changed their primary, or without notifications; two servers with different root secrets.
-  "test/durability/{hung-backend,races-root-secrets,unresponsive-database}.test.ts",
-  "test/cluster/{adoption-outages,failover,without-notifications}.test.ts",
+  "test/durability/{hung-backend,lost-responses,outage-log,races-root-secrets,unresponsive-database}.test.ts",
+  "test/cluster/{adoption-outages,failover,stale,unconfirmed,without-notifications}.test.ts",
+  "test/conformance/rotation-of-root-secret.test.ts",
   "test/cli/{doctor-failover,unreachable}.test.ts",
+  // Clusters that lose leases or clocks, and races of imports on three nodes; the model of the protocol.
+  "test/cluster/{clocks,hash-imports,membership,model}.test.ts",
+  // Connections that are cut under load, standbys, concurrent inserts of several servers, plans of large tables.
+  "test/postgres/{batch-inserts,insert,list-plans,point-plans,pool,primary}.test.ts",
+  "test/support/standby.test.ts",
   // Every setting of sessions, in every place.
   "test/server/session-settings.test.ts",
   // Many runs of a command.
-  "test/cli/{doctor,secrets-of-servers,import/hash-import,import/resume,import/tables,keys/keys,keys/keys-options,keys/terminal}.test.ts",
-  // Vectors that test/credential/hash has too, both algorithms in every call, the largest responses, plans of large tables.
-  "test/conformance/{hash-vectors,response-limits,signing-algorithm}.test.ts",
-  "test/postgres/list-plans.test.ts",
+  "test/cli/{doctor,secrets-of-servers,keys/bulk-confirmation,keys/keys,keys/keys-options,keys/terminal}.test.ts",
+  "test/cli/import/{hash-import,import,resume,tables}.test.ts",
+  "test/server/config/unknown-variables.test.ts",
+  "test/interop/protected-service.test.ts",
+  // Every field of every RPC, random inputs, all logs, the largest responses, all vectors, both algorithms in every call.
+  "test/conformance/{bad-input-fields,bad-input-random,hash-vectors,log-secrets,response-limits,signing-algorithm}.test.ts",
+  "test/credential/hash/vectors.test.ts",
+  "test/durability/request-memory.test.ts",
+  "test/transport/{openapi/live,fast-path/codecs/verify-requests}.test.ts",
   "test/docs/long-pages.test.ts",
   // Tens of thousands of keys.
   "test/auth/many-descendants.test.ts",
   // A test of `npm run test:hostile`.
   "test/hostile/runner.test.ts",
 ];
+
+/** One fewer than there are cores, but two: many tests wait, for servers that start or for time limits. */
+export const MAX_WORKERS = Math.max(2, availableParallelism() - 1);
 
 export default defineConfig({
   test: {
@@ -38,8 +53,7 @@ export default defineConfig({
     setupFiles: ["test/support/seed-properties.ts"],
     // Suites share what they import: with a worker of its own for every file, starting workers takes longer than the tests.
     isolate: false,
-    // One fewer than there are cores, but two: many tests wait, for servers that start or for time limits.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    maxWorkers: MAX_WORKERS,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

@@ -1,10 +1,13 @@
 import { defineConfig, mergeConfig } from "vitest/config";
-import base, { LONG_TESTS } from "../../vitest.config.ts";
+import base, { LONG_TESTS, MAX_WORKERS } from "../../vitest.config.ts";
 
 /** `npm run test:long` runs what `npm test` leaves out. */
 const { include: _, exclude: __, ...test } = base.test ?? {};
 
 export default mergeConfig(
   { ...base, test },
-  defineConfig({ test: { root: new URL("../..", import.meta.url).pathname, include: LONG_TESTS } }),
+  // They wait more than those of `npm test`: one worker more than there.
+  defineConfig({
+    test: { root: new URL("../..", import.meta.url).pathname, include: LONG_TESTS, maxWorkers: MAX_WORKERS + 1 },
+  }),
 );
