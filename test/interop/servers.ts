@@ -11,6 +11,7 @@ export interface Server {
 }
 
 const root = resolve(import.meta.dirname, "../..");
+const PROGRAM = resolve(root, "src/cli/keyhold.js");
 const AUTHORITY = resolve(root, "test/support/tls/ca.cert.pem");
 const CERTIFICATE = resolve(root, "test/support/tls/issued.cert.pem");
 const PRIVATE_KEY = resolve(root, "test/support/tls/issued.key.pem");
@@ -62,10 +63,13 @@ async function start(
   if (code !== 0) throw new Error(`no admin token: ${stderr}`);
   const rotate = join(dir, "rotate-signing-key");
   await writeFile(rotate, rotateScript(environment), { mode: 0o755 });
+  const serveFile = join(dir, "serve");
+  await writeFile(serveFile, serveScript(dir, settings), { mode: 0o755 });
   const env = {
     KEYHOLD_URL: serving.url,
     KEYHOLD_TOKEN: token.trim(),
     KEYHOLD_ROTATE_SIGNING_KEY: rotate,
+    KEYHOLD_SERVE: serveFile,
     /** Allowed for pages: of the suite `browser`, and of an example. */
     KEYHOLD_PAGE_ORIGIN: pages.suite,
     KEYHOLD_EXAMPLE_ORIGIN: pages.example,
@@ -75,9 +79,20 @@ async function start(
   return { name, env: "KEYHOLD_TLS_CERT_FILE" in settings ? { ...env, KEYHOLD_CA_FILE: AUTHORITY } : env };
 }
 
+/** Returns a script that runs a server without authentication, with its own database. The first line of its log with `url` names it. */
+function serveScript(dir: string, settings: Readonly<Record<string, string>>): string {
+  const variables = Object.entries({ ...settings, KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off" });
+  const command = ["env", ...variables.map(([name, value]) => `${name}=${value}`), process.execPath, PROGRAM, "serve"];
+  return `#!/bin/sh
+own=$(mktemp -d ${quoted(`${dir}/serve-XXXXXX`)}) && chmod 711 "$own"
+export KEYHOLD_DATA_DIR="$own/data"
+exec ${command.map(quoted).join(" ")}
+`;
+}
+
 /** Returns a script for clients, which have only the URL of the server. */
 function rotateScript(environment: Readonly<Record<string, string>>): string {
-  const command = [process.execPath, resolve(root, "src/cli/keyhold.js"), "signing-keys", "rotate"];
+  const command = [process.execPath, PROGRAM, "signing-keys", "rotate"];
   const settings = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
   return `#!/bin/sh\nexec env ${[...settings, ...command].map(quoted).join(" ")}\n`;
 }

@@ -2,6 +2,7 @@
 //
 // KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (for an https URL) the trusted certificate, and
 // KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server, whose algorithm is KEYHOLD_SIGNING_ALGORITHM.
+// KEYHOLD_SERVE is a program that runs another server.
 package main
 
 import (
@@ -26,5 +27,6 @@ func main() {
 	tap.topic("macaroon caveats", func(ok step) { macaroonCaveats(ctx, keyhold, ok) })
 	tap.topic("connect-go", func(ok step) { connectGo(ctx, keyhold, ok) })
 	tap.topic("server reflection", func(ok step) { serverReflection(ctx, keyhold, ok) })
+	tap.topic("drain", func(ok step) { drain(ctx, ok) })
 	os.Exit(tap.end())
 }

@@ -31,6 +31,18 @@ impl Interceptor for Bearer {
 
 type Admin = InterceptedService<Channel, Bearer>;
 
+fn certificate() -> Option<Vec<u8>> {
+    env::var_os("KEYHOLD_CA_FILE").map(|file| fs::read(file).expect("KEYHOLD_CA_FILE"))
+}
+
+/// A server with the certificate in KEYHOLD_CA_FILE, if there is one.
+pub fn endpoint(url: &str) -> Endpoint {
+    let endpoint = Endpoint::from_shared(url.to_owned()).expect("a URL");
+    let Some(pem) = certificate() else { return endpoint };
+    let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
+    endpoint.tls_config(tls).expect("KEYHOLD_CA_FILE")
+}
+
 /// A server. Each call of a service gets its own stub, which shares the connection.
 pub struct Keyhold {
     pub url: String,
@@ -44,14 +56,8 @@ impl Keyhold {
     pub fn from_environment() -> Self {
         let url = env::var("KEYHOLD_URL").expect("KEYHOLD_URL");
         let token = env::var("KEYHOLD_TOKEN").expect("KEYHOLD_TOKEN");
-        let certificate = env::var_os("KEYHOLD_CA_FILE").map(|file| fs::read(file).expect("KEYHOLD_CA_FILE"));
-        let mut endpoint = Endpoint::from_shared(url.clone()).expect("KEYHOLD_URL");
-        if let Some(pem) = &certificate {
-            let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
-            endpoint = endpoint.tls_config(tls).expect("KEYHOLD_CA_FILE");
-        }
         let token = Bearer(format!("Bearer {token}").parse().expect("KEYHOLD_TOKEN"));
-        Keyhold { url, channel: endpoint.connect_lazy(), certificate, token }
+        Keyhold { channel: endpoint(&url).connect_lazy(), url, certificate: certificate(), token }
     }
 
     fn admin(&self) -> Admin {

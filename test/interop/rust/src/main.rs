@@ -2,9 +2,11 @@
 //!
 //! KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (for an https URL) the trusted certificate, and
 //! KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server, whose algorithm is KEYHOLD_SIGNING_ALGORITHM.
+//! KEYHOLD_SERVE is a program that runs another server.
 
 mod client;
 mod deadlines;
+mod drain;
 mod errors;
 mod health;
 mod imported;
@@ -31,5 +33,6 @@ async fn main() -> ExitCode {
     report.topic("health", async |ok| health::health(&keyhold, ok).await).await;
     report.topic("server reflection", async |ok| reflection::server_reflection(&keyhold, ok).await).await;
     report.topic("JWT offline", async |ok| jwt::jwt_offline(&keyhold, ok).await).await;
+    report.topic("drain", async |ok| drain::drain(ok).await).await;
     report.end()
 }
