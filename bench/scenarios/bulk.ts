@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
+import { addDescendants, type Shape } from "../../test/support/lineage.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import { jsonBodies } from "../load/requests.ts";
 import { checkedRate, wrk } from "../load/wrk.ts";
 import { type Json, PATHS, post, times } from "../subject/client.ts";
+import { databaseOf, install } from "../subject/installation.ts";
 import { installSeeded } from "../subject/seeded.ts";
 
 /** Keys to revoke; those that are seeded as revoked come in addition. */
@@ -13,6 +15,8 @@ const KEYS = 100_000;
 const VERIFIED = { count: 100, actor: "other-callers" } as const;
 const FILTER = `actor_id != "${VERIFIED.actor}"`;
 const CONNECTIONS = 8;
+const DESCENDANTS = 100_000;
+const SHAPES: readonly Shape[] = ["chain", "star", "tree"];
 
 const seeded = (count: number) => async (fixture: Fixture) =>
   (await installSeeded(fixture, { count })).installation.server.url;
@@ -20,6 +24,11 @@ const seeded = (count: number) => async (fixture: Fixture) =>
 const withKeysToRevoke = once(seeded(KEYS));
 /** As many as can be revoked in all rounds. */
 const withManyKeys = once(seeded(2 * KEYS));
+
+const withDatabase = once(async (fixture: Fixture) => {
+  const installation = await install(fixture);
+  return { sql: databaseOf(fixture, installation), url: installation.server.url };
+});
 
 const bulkRevoke = (url: string, body: object, signal?: AbortSignal): Promise<Json> =>
   post(`${url}${PATHS.keys}:bulkRevoke`, { filter: FILTER, ...body }, {}, signal);
@@ -44,6 +53,22 @@ async function revokeUntil(url: string, signal: AbortSignal): Promise<void> {
     throw error;
   }
   throw new Error("all keys were revoked before the end of the round");
+}
+
+/** Creates an admin token with descendants and revokes them. Returns descendants per second, without their creation. */
+async function revokeDescendants(fixture: Fixture, shape: Shape): Promise<number> {
+  const { sql, url } = await withDatabase(fixture);
+  const token = { name: "a token", actor_id: "creator", scopes: ["keyhold:keys.write"] };
+  const { key_id } = (await post(url + PATHS.issued, token)).issued_api_key;
+  await addDescendants(sql, key_id, DESCENDANTS, shape);
+  const started = performance.now();
+  for (let revoked = 0; ; ) {
+    const body = { include_descendants: true };
+    const { done, descendant_count } = await post(`${url}${PATHS.keys}/${key_id}:revoke`, body);
+    revoked += descendant_count;
+    if (done && revoked === DESCENDANTS) return revoked / ((performance.now() - started) / 1000);
+    if (done) throw new Error(`revoked ${revoked} of ${DESCENDANTS} descendants`);
+  }
 }
 
 /** Returns the p99 of verify in milliseconds. */
@@ -99,4 +124,17 @@ export const bulkScenarios: readonly Scenario[] = [
       };
     },
   },
+  ...SHAPES.map(
+    (shape): Scenario => ({
+      name: `revoke-${shape}`,
+      group: "bulk",
+      work: `revocation of ${DESCENDANTS.toLocaleString("en-GB")} descendants in a ${shape}`,
+      against: "absolute; includes the searches and counts",
+      unit: "keys/s",
+      judged: "value",
+      long: 60,
+      rounds: 1,
+      prepare: async (fixture) => ({ subject: () => revokeDescendants(fixture, shape), baseline: null }),
+    }),
+  ),
 ];

@@ -7,7 +7,7 @@ import type { BulkChange, BulkOperation, BulkSelection, BulkStore } from "./bulk
 import type { KeysContext } from "./context.ts";
 import type { Filter } from "./filter/filter.ts";
 import { parseFilter } from "./filter/parse.ts";
-import { SEARCH, startWork, type WorkControl } from "./time-box.ts";
+import { SLICES_PER_SEARCH, startWork, type WorkControl } from "./time-box.ts";
 
 export interface BulkRequest {
   /** AIP-160, not empty. */
@@ -63,8 +63,9 @@ export async function changeMany(
   let [found, isAll] = [[] as string[], true];
   await work(async (slice) => {
     if (found.length === 0 && !operation.done) {
-      found = await bulk.select(operation, selection, SEARCH);
-      isAll = found.length < SEARCH;
+      const limit = slice * SLICES_PER_SEARCH;
+      found = await bulk.select(operation, selection, limit);
+      isAll = found.length < limit;
     }
     const keyIds = found.splice(0, slice);
     const many = { ...selection, keyIds, requiresCaller: true, now: new Date(clock.now()) };

@@ -6,7 +6,7 @@ import type { KeysContext } from "./context.ts";
 import { keyNotFound } from "./rejection.ts";
 import { revokeKey } from "./revoke.ts";
 import type { KeyName, Revocation } from "./store.ts";
-import { SEARCH, startWork, type WorkControl } from "./time-box.ts";
+import { SLICES_PER_SEARCH, startWork, type WorkControl } from "./time-box.ts";
 
 /** The descendants of an admin token: the keys that were created with it, those that were created with them, and so on. */
 export interface DescendantStore {
@@ -56,7 +56,7 @@ export async function revokeWithDescendants(
   const isComplete = await work(async (size) => {
     const change = { verb: "revoke", ...revocation } as const;
     const many = { change, principal, requiresCaller, now: new Date(clock.now()) };
-    if (found.length === 0) found = await descendants.find(name.keyId, many, SEARCH);
+    if (found.length === 0) found = await descendants.find(name.keyId, many, size * SLICES_PER_SEARCH);
     if (found.length === 0) return true;
     const changed = await descendants.change({ ...many, keyIds: found.splice(0, size) });
     control.onChanged(changed);

@@ -12,8 +12,8 @@ export interface WorkControl {
 /** Milliseconds that a call works, well below the 10 s after which the TypeScript client gives up. */
 const WORK_TIME = 5_000;
 
-/** Number of keys that one search finds: about what a call changes within its time. */
-export const SEARCH = 20_000;
+/** Slices whose keys one search finds: at both paces about what a call changes within its time. Its rows use the event loop, too. */
+export const SLICES_PER_SEARCH = 40;
 
 /** How work is divided. Other changes of a key wait for its transaction, and verifications for the event loop that reads its rows. */
 interface Pace {
@@ -24,7 +24,7 @@ interface Pace {
 }
 
 /** In a busy process almost all of the time belongs to other callers. */
-const PACES = { idle: { slice: 250, pause: 0.15 }, busy: { slice: 10, pause: 12 } } as const satisfies Record<
+const PACES = { idle: { slice: 500, pause: 0.1 }, busy: { slice: 10, pause: 12 } } as const satisfies Record<
   string,
   Pace
 >;
@@ -52,17 +52,19 @@ export function startWork({
 }: WorkControl): (step: (slice: number) => Promise<boolean>) => Promise<boolean> {
   const deadline = systemMonotonic() + WORK_TIME;
   return async (step) => {
-    let utilization = 0;
+    let [pause, utilization] = [MIN_PAUSE, undefined as number | undefined];
     for (;;) {
+      // During a pause, and so before the first slice, only other work uses the event loop. The average, because a pause is short.
+      const before = performance.eventLoopUtilization();
+      await sleep(pause);
+      const measured = performance.eventLoopUtilization(before).utilization;
+      utilization = ((utilization ?? measured) + measured) / 2;
       const pace = paceAt(utilization);
       const started = systemMonotonic();
       if (await step(pace.slice)) return true;
       const now = systemMonotonic();
       if (!mayContinue() || now > deadline) return false;
-      // During the pause only other work uses the event loop. The average, because a pause is short.
-      const before = performance.eventLoopUtilization();
-      await sleep(Math.min(Math.max((now - started) * pace.pause, MIN_PAUSE), deadline - now));
-      utilization = (utilization + performance.eventLoopUtilization(before).utilization) / 2;
+      pause = Math.min(Math.max((now - started) * pace.pause, MIN_PAUSE), deadline - now);
     }
   };
 }

@@ -147,8 +147,10 @@ describe("a call that ends early", () => {
   /** Two slices, and some keys more. */
   const COUNT = 2 * SLICE + 7;
   const importMany = async (count: number) => {
-    const requests = Array.from({ length: count }, () => importDraft());
-    succeeded(await root.client("POST", `${paths.imported}:batchCreate`, { requests }));
+    for (let rest = count; rest > 0; rest -= SLICE) {
+      const requests = Array.from({ length: Math.min(rest, SLICE) }, () => importDraft());
+      succeeded(await root.client("POST", `${paths.imported}:batchCreate`, { requests }));
+    }
   };
 
   test("says that it is not done, and another continues", async () => {
