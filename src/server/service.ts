@@ -212,7 +212,7 @@ function startJobs(
   jobs.start({
     name: "hash_schemes",
     interval: HASH_SCHEMES_INTERVAL,
-    failureMessage: "ways of hashing that no key needs could not be removed",
+    failureMessage: "hash formats that no key needs could not be removed",
     isForLeader: true,
     run: async () => void (await hashing.removeUnused()),
   });

@@ -98,7 +98,7 @@ async function adoptAll(rawKeys: readonly string[], keyIds: readonly string[]): 
 }
 
 describe.each(["fast", "slow"] as const)("a key with a real %s hash", (kind) => {
-  test("is valid on every node once its import returns, in a way of hashing that none of them knew", async () => {
+  test("is valid on every node once its import returns, in a hash format that none of them knew", async () => {
     for (let place = 0; place < 3; place++) {
       const node = nodes[place] ?? nodes[0];
       const rawKey = newRawKey();
@@ -208,7 +208,7 @@ test("a fast hash is not imported after its raw key, in a format that was in use
   expect(await everywhere(rawKey)).toBe(`VALID ${keyId}`);
 });
 
-describe("ways of hashing", () => {
+describe("hash formats", () => {
   test("are stored once by nodes that add the same one at once", async () => {
     await forget();
     const ids = await atOnce(30, (index) =>

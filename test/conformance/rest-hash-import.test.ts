@@ -221,7 +221,7 @@ test("too many slow hashes are OVERLOADED, INTERNAL in a batch, and lock nobody 
   expect(await verify(rest, rawKey)).toMatchObject({ is_valid: true, key_id: keyId });
 });
 
-test("no verdict is reached while the ways of hashing cannot be read", async () => {
+test("no verdict is reached while the hash formats cannot be read", async () => {
   const { rawKey, keyId } = await importHashed(rest);
   const { rawKey: native } = await importKey(rest);
   await suite.sql`ALTER TABLE hash_schemes RENAME TO hash_schemes_renamed`;
