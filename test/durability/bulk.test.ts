@@ -16,7 +16,7 @@ import { ROOT_SECRET } from "../support/server.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 
 /** Bulk operations on two nodes of one database, whose processes and clients are killed. */
-const KEYS = 800;
+const KEYS = 3_000;
 const seeded = seededBy("KEYHOLD_FAULT_SEED");
 
 let database: TestDatabase;

@@ -13,12 +13,14 @@ export async function importMany(rest: RestClient, count: number, fields: Record
 
 /** Returns how many of the credentials have each verdict: `valid`, or the error. */
 export async function verdictsOf(rest: RestClient, credentials: readonly string[]): Promise<Record<string, number>> {
-  const requests = credentials.map((credential) => ({ credential }));
-  const { results } = succeeded(await rest("POST", `${paths.keys}:batchVerify`, { requests }));
   const counts: Record<string, number> = {};
-  for (const { is_valid, error_code } of results as Json[]) {
-    const verdict = is_valid ? "valid" : error_code;
-    counts[verdict] = (counts[verdict] ?? 0) + 1;
+  for (let start = 0; start < credentials.length; start += 1000) {
+    const requests = credentials.slice(start, start + 1000).map((credential) => ({ credential }));
+    const { results } = succeeded(await rest("POST", `${paths.keys}:batchVerify`, { requests }));
+    for (const { is_valid, error_code } of results as Json[]) {
+      const verdict = is_valid ? "valid" : error_code;
+      counts[verdict] = (counts[verdict] ?? 0) + 1;
+    }
   }
   return counts;
 }
