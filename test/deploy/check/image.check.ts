@@ -90,9 +90,9 @@ test("it migrates like compose, with the roles of compose, and its doctor finds 
   const migrate = compose.services.migrate.command.map(renamed);
   const migrated = await endOf(image.start(migrate, { ...servers, ...owner }));
   expect(migrated).toMatchObject({ code: 0, stderr: "" });
-  const examined = await endOf(
-    image.start(["doctor", "--json"], { ...servers, KEYHOLD_PORT: String(await freePort()) }),
-  );
+  // Other suites use the default ports at the same time.
+  const ports = { KEYHOLD_PORT: String(await freePort()), KEYHOLD_METRICS_PORT: String(await freePort()) };
+  const examined = await endOf(image.start(["doctor", "--json"], { ...servers, ...ports }));
   const { findings }: { findings: Json[] } = JSON.parse(examined.stdout);
   const wrong = findings.filter(({ level }) => level !== "ok").map(({ level, check }) => `${level} ${check}`);
   // nginx terminates TLS; the file is world-readable in a private folder; and the test server runs without fsync.
