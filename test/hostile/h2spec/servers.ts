@@ -9,7 +9,7 @@ import type { Certificate } from "../../../src/transport/listener/acceptor.ts";
 import { createServer as createKeyhold } from "../../../src/transport/server.ts";
 import { bareServer } from "../../support/bare-server.ts";
 import { operator } from "../../support/principal.ts";
-import type { H2specTarget } from "./suite.ts";
+import { H2SPEC_PATH, type H2specTarget } from "./suite.ts";
 
 export interface H2specServer extends H2specTarget {
   readonly name: string;
@@ -41,7 +41,7 @@ async function startOurs(name: string, certificate?: Certificate): Promise<H2spe
     logger: pino({ level: "silent" }),
     certificate,
   });
-  fastify.all("/", async ({ raw }) => {
+  fastify.all(H2SPEC_PATH, async ({ raw }) => {
     await buffer(raw);
     return "ok";
   });

@@ -27,6 +27,9 @@ export interface H2specTarget {
   readonly tls: boolean;
 }
 
+/** Path of the requests. */
+export const H2SPEC_PATH = "/h2spec";
+
 /** Seconds that a case waits for a frame. */
 const USUAL_TIMEOUT = 2;
 const LONG_TIMEOUT = 10;
@@ -51,7 +54,7 @@ async function runSuite(
   const folder = await mkdtemp(join(tmpdir(), "keyhold-h2spec-"));
   try {
     const report = join(folder, "report.xml");
-    const args = ["--port", `${port}`, "--junit-report", report, ...options];
+    const args = ["--port", `${port}`, "--path", H2SPEC_PATH, "--junit-report", report, ...options];
     const { stderr } = await run({ program, args: tls ? [...args, "--tls", "--insecure"] : args, cwd: here });
     const cases = readReport(await readFile(report, "utf8").catch(() => ""));
     if (cases.length === 0) throw new Error(`h2spec wrote no report: ${stderr}`);
