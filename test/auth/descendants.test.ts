@@ -162,13 +162,14 @@ describe("a call that ends early", () => {
     const control = { mayContinue: () => false, onChanged: (keyIds: readonly string[]) => changed.push(...keyIds) };
     const revocation = { reason: "REVOCATION_REASON_UNSPECIFIED", description: null } as const;
     const call = () => revokeWithDescendants(keys, operator, { keyId: root.keyId, kind: null }, revocation, control);
-    expect(await call()).toMatchObject({
-      descendantCount: SLICE,
-      remainingDescendantCount: COUNT - SLICE,
-      done: false,
-    });
-    expect(await call()).toMatchObject({ descendantCount: SLICE, remainingDescendantCount: 7, done: false });
-    expect(await call()).toMatchObject({ descendantCount: 7, remainingDescendantCount: 0, done: true });
+    for (let remaining = COUNT; remaining > 0; ) {
+      const progress = await call();
+      // A busy process has smaller slices.
+      expect(progress.descendantCount).toBeGreaterThan(0);
+      expect(progress.descendantCount).toBeLessThanOrEqual(SLICE);
+      remaining -= progress.descendantCount;
+      expect(progress).toMatchObject({ remainingDescendantCount: remaining, done: remaining === 0 });
+    }
     expect(new Set(changed).size).toBe(COUNT);
     await expect(call()).rejects.toMatchObject({ code: "API_KEY_ALREADY_REVOKED" });
   });
@@ -192,8 +193,10 @@ describe("a call that ends early", () => {
       // The server has seen the end of that connection before it answers another.
       await verify(rest, root.secret);
     });
-    await expect.poll(() => left(root), { interval: 10 }).toBe(COUNT - SLICE);
-    expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: COUNT - SLICE, done: true });
+    await expect.poll(() => left(root), { interval: 10 }).toBeLessThan(COUNT);
+    const remaining = await left(root);
+    expect(remaining).toBeGreaterThanOrEqual(COUNT - SLICE);
+    expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: remaining, done: true });
   });
 });
 
