@@ -9,6 +9,7 @@ import { bearer, useGuardedService } from "../support/guarded.ts";
 import { eventually } from "../support/keyhold.ts";
 import { addDescendants, countDescendants } from "../support/lineage.ts";
 import { linesOf } from "../support/log-lines.ts";
+import { importMany } from "../support/many-keys.ts";
 import { operator } from "../support/principal.ts";
 import { issue, type Json, paths, type RestClient, verify } from "../support/rest.ts";
 import { ROOT_SECRET } from "../support/server.ts";
@@ -146,15 +147,9 @@ test("works in slices, and ends with keys in a cycle", async () => {
 describe("a call that ends early", () => {
   /** Two slices, and some keys more. */
   const COUNT = 2 * SLICE + 7;
-  const importMany = async (count: number) => {
-    for (let rest = count; rest > 0; rest -= SLICE) {
-      const requests = Array.from({ length: Math.min(rest, SLICE) }, () => importDraft());
-      succeeded(await root.client("POST", `${paths.imported}:batchCreate`, { requests }));
-    }
-  };
 
   test("says that it is not done, and another continues", async () => {
-    await importMany(COUNT);
+    await importMany(root.client, COUNT, { actor_id: "a" });
     const environment = { KEYHOLD_DATABASE_URL: suite.server.ownerUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
     const { keys, close } = await openResources(toConfig(environment), { log: () => {} });
     onTestFinished(() => close());
@@ -175,7 +170,7 @@ describe("a call that ends early", () => {
   });
 
   test("stops when the client has gone away", async () => {
-    await importMany(COUNT);
+    await importMany(root.client, COUNT, { actor_id: "a" });
     const sql = postgres(suite.server.ownerUrl, { max: 1 });
     onTestFinished(() => sql.end());
     const client = new AbortController();

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
-import { addAbortSignal } from "node:stream";
+import { addAbortSignal, type Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../../domain/errors.ts";
 import { shownPath } from "../redact.ts";
@@ -33,8 +33,8 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
   if (format === undefined)
     throw invalidArgument("--format", "is required (jsonl or csv): the file has no known extension");
   if (path === "-") {
-    const read =
-      format === "csv" ? readTwice : (_: number, signal: AbortSignal) => addAbortSignal(signal, process.stdin);
+    const stdin = (signal: AbortSignal) => addAbortSignal(signal, process.stdin);
+    const read = format === "csv" ? heldInMemory(stdin) : (_: number, signal: AbortSignal) => stdin(signal);
     return { path: null, size: 0, modifyTime: 0, format, read };
   }
   const { size, mtimeMs } = await stat(path).catch((error: NodeJS.ErrnoException) => {
@@ -45,11 +45,12 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
   return { path, size, modifyTime: mtimeMs, format, read };
 }
 
-let stdin: Promise<Buffer> | undefined;
-
-/** Holds stdin in memory, because a quote that is never closed is known at its end only. */
-async function* readTwice(from: number, signal: AbortSignal): AsyncGenerator<Buffer> {
-  stdin ??= buffer(addAbortSignal(signal, process.stdin));
-  const bytes = await stdin;
-  for (let at = from; at < bytes.length; at += READ_SIZE) yield bytes.subarray(at, at + READ_SIZE);
+/** Returns a stream that can be read again, because a quote that is never closed is known at its end only. */
+function heldInMemory(open: (signal: AbortSignal) => Readable): Source["read"] {
+  let held: Promise<Buffer> | undefined;
+  return async function* (from, signal) {
+    held ??= buffer(open(signal));
+    const bytes = await held;
+    for (let at = from; at < bytes.length; at += READ_SIZE) yield bytes.subarray(at, at + READ_SIZE);
+  };
 }

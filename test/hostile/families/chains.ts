@@ -1,4 +1,5 @@
-import { issue, type Json, paths, restClient } from "../../support/rest.ts";
+import { verdictsOf } from "../../support/many-keys.ts";
+import { issue, paths, restClient } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import type { Family } from "../case.ts";
 
@@ -21,10 +22,8 @@ export const chains: Family = {
   parallel: 1,
   weight: 1,
   generate(random) {
-    const shape = random.pick(Object.keys(SHAPES));
+    const [shape, choose] = random.pick(Object.entries(SHAPES));
     const creators = 1 + random.below(48);
-    const choose = SHAPES[shape];
-    if (choose === undefined) throw new Error(`unknown shape "${shape}"`);
     return {
       kind: shape,
       // The ticks are those of many inputs.
@@ -40,10 +39,7 @@ export const chains: Family = {
         const secrets = [root.secret];
         const problems: string[] = [];
         let isRevoked = false;
-        let reachesCount = () => {};
-        const isLong = new Promise<void>((resolve) => {
-          reachesCount = resolve;
-        });
+        const isLong = Promise.withResolvers<void>();
         const clients = Array.from({ length: creators }, async () => {
           for (;;) {
             const startsAfter = isRevoked;
@@ -53,12 +49,12 @@ export const chains: Family = {
                 `a creation ${startsAfter ? "after" : "before"} the revocation answered ${status}: ${text}`,
               );
             if (status === 200) secrets.push(body.secret);
-            if (secrets.length >= TOKENS) reachesCount();
+            if (secrets.length >= TOKENS) isLong.resolve();
             if (startsAfter || (status !== 200 && status !== 503)) return;
           }
         });
-        await Promise.race([isLong, Promise.all(clients)]);
-        for (let calls = 1; !isRevoked || calls <= MAX_CALLS; calls++) {
+        await Promise.race([isLong.promise, Promise.all(clients)]);
+        for (let calls = 1; calls <= MAX_CALLS; calls++) {
           const revocation = { reason: "REVOCATION_REASON_KEY_COMPROMISE", include_descendants: true };
           const { status, text, body } = await operator("POST", `${paths.keys}/${root.keyId}:revoke`, revocation);
           if (status !== 200) return [...problems, `revoking with descendants answered ${status}: ${text}`];
@@ -67,13 +63,8 @@ export const chains: Family = {
           if (calls === MAX_CALLS) problems.push(`${calls} calls left ${body.remaining_descendant_count} descendants`);
         }
         await Promise.all(clients);
-        const requests = secrets.map((credential) => ({ credential }));
-        for (let start = 0; start < requests.length; start += 1000) {
-          const some = requests.slice(start, start + 1000);
-          const { body } = await operator("POST", `${paths.keys}:batchVerify`, { requests: some });
-          const valid = body?.results?.filter(({ is_valid }: Json) => is_valid).length ?? "an unknown number";
-          if (valid !== 0) problems.push(`${valid} of ${some.length} descendants are valid after the revocation`);
-        }
+        const { valid = 0 } = await verdictsOf(operator, secrets);
+        if (valid !== 0) problems.push(`${valid} of ${secrets.length} descendants are valid after the revocation`);
         return problems;
       },
     };

@@ -12,39 +12,35 @@ const CA_FILE = resolve(import.meta.dirname, "../../support/tls/localhost.cert.p
 
 /** Cells that a person or a spreadsheet leaves behind. */
 const CELLS = [
-  ...[
-    "",
-    "name",
-    '"',
-    '""',
-    '"name',
-    'name"',
-    'na"me',
-    '"name"',
-    '"na""me"',
-    "a,b",
-    '"a,b"',
-    "a\nb",
-    '"a\nb"',
-    "a\r\nb",
-  ],
-  ...[
-    "a\rb",
-    "a\tb",
-    "a;b",
-    "=1+1",
-    "#REF!",
-    "7.39E+07",
-    "\uFEFFname",
-    "na\0me",
-    "\u202Ename",
-    " name ",
-    "é".repeat(200),
-  ],
+  "",
+  "name",
+  '"',
+  '""',
+  '"name',
+  'name"',
+  'na"me',
+  '"name"',
+  '"na""me"',
+  "a,b",
+  '"a,b"',
+  "a\nb",
+  '"a\nb"',
+  "a\r\nb",
+  "a\rb",
+  "a\tb",
+  "a;b",
+  "=1+1",
+  "#REF!",
+  "7.39E+07",
+  "\uFEFFname",
+  "na\0me",
+  "\u202Ename",
+  " name ",
+  "é".repeat(200),
 ];
 
-/** Exit statuses of a file that cannot be read, and of rows that failed (docs/command.md). */
-const FAILED = [2, 8];
+/** Exit statuses of an import: success, a file that cannot be read, and rows that failed (docs/command.md). */
+const STATUSES = [0, 2, 8];
 
 /** Changes of a whole file. */
 const CHANGES: Readonly<Record<string, (text: string) => Buffer>> = {
@@ -121,7 +117,7 @@ export const csv: Family = {
             ...(lost === 0 && stored.imported_api_keys.length > raw.length
               ? ["more keys than rows were imported"]
               : []),
-            ...(code === 0 || FAILED.includes(code ?? 1) ? [] : [`exit status ${code}: ${stderr}`]),
+            ...(code !== null && STATUSES.includes(code) ? [] : [`exit status ${code}: ${stderr}`]),
             ...leaks("a record", JSON.stringify(stored)),
             ...leaks("the output", stdout + stderr),
             ...leaks("the file of failures", failures),

@@ -68,9 +68,7 @@ export const floods: Family = {
   parallel: 1,
   weight: 2,
   generate(random) {
-    const kind = random.pick(Object.keys(FLOODS));
-    const flood = FLOODS[kind];
-    if (flood === undefined) throw new Error(`unknown flood "${kind}"`);
+    const [kind, flood] = random.pick(Object.entries(FLOODS));
     const revokedBy = random.pick(["another caller", "itself"]);
     return {
       kind,

@@ -5,15 +5,18 @@ import { isAllowed } from "../faults.ts";
 
 /** Header fields that decide, or that carry the decision. */
 const FIELDS = [
-  ...[
-    "Authorization",
-    "X-Api-Key",
-    "X-Forwarded-For",
-    "X-Forwarded-Uri",
-    "X-Forwarded-Method",
-    "X-Keyhold-Authorization",
-  ],
-  ...["X-Keyhold-Actor-Id", "X-Keyhold-Key-Id", "X-Keyhold-Scopes", "Content-Length", "Host", "Cookie"],
+  "Authorization",
+  "X-Api-Key",
+  "X-Forwarded-For",
+  "X-Forwarded-Uri",
+  "X-Forwarded-Method",
+  "X-Keyhold-Authorization",
+  "X-Keyhold-Actor-Id",
+  "X-Keyhold-Key-Id",
+  "X-Keyhold-Scopes",
+  "Content-Length",
+  "Host",
+  "Cookie",
 ];
 
 const OPTIONS = ["keep-alive", "close", "upgrade", "TE", "", " ", ";", '"', "x".repeat(300), "\x80"];

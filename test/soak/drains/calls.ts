@@ -15,7 +15,7 @@ export type Fate = "complete" | "refused" | "cut" | "lost";
 
 /** A connection of its own. */
 export interface Connection {
-  /** Resolves to false when it takes no more calls. */
+  /** `goesOn`: whether it takes more calls. */
   readonly call: (
     isLarge: boolean,
   ) => Promise<{ readonly fate: Fate; readonly goesOn: boolean; readonly why?: string }>;
