@@ -13,7 +13,7 @@ import { extAuthzRoutes } from "./ext-authz-route.ts";
 import { forwardAuthRoute } from "./forward-auth-route.ts";
 import { createHttp1Connections } from "./http1.ts";
 import { ANY_METHOD, type Head, POST_ONLY } from "./http1-message.ts";
-import { Http2Call } from "./http2.ts";
+import { cancelCall, Http2Call } from "./http2.ts";
 import { makeFastRoutes } from "./protocols.ts";
 
 export interface FastPathOptions extends Omit<CallContext, "writeEntry" | "start"> {
@@ -62,6 +62,7 @@ export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOption
       new Http2Call(route, context, headers, stream);
       return true;
     },
+    closeStream: cancelCall,
   };
 }
 

@@ -1,4 +1,4 @@
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import { constants, type Http2Stream, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { certificateSubjectOf } from "../listener/client-certificate.ts";
 import { BodyBuffer } from "../request-body.ts";
 import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
@@ -78,19 +78,22 @@ export class Http2Call extends FastCall {
 const CALL = Symbol("call");
 
 /** A stream that a call has taken. Node keeps streams longer than calls last, and must not keep what the call was. */
-interface TakenStream extends ServerHttp2Stream {
+interface Taken {
   [CALL]?: Http2Call | undefined;
 }
+
+type TakenStream = ServerHttp2Stream & Taken;
 
 /** The listeners are the same for all streams: closures would be four more objects per call. */
 function listen(stream: TakenStream, call: Http2Call): void {
   stream[CALL] = call;
-  // A reset also emits "close"; without a listener "error" would end the process.
-  stream.on("error", ignore).on("close", onClose).on("data", onData).on("end", onEnd);
+  // A reset also closes the stream; without a listener "error" would end the process.
+  stream.on("error", ignore).on("data", onData).on("end", onEnd);
 }
 
-function onClose(this: TakenStream): void {
-  this[CALL]?.cancel();
+/** Cancels the call of a stream that has closed, if it has one that is not answered. */
+export function cancelCall(stream: Http2Stream & Taken): void {
+  stream[CALL]?.cancel();
 }
 
 function onData(this: TakenStream, chunk: Uint8Array): void {

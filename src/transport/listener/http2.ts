@@ -40,12 +40,15 @@ export function createHttp2(
   const makeRequest = takeStreamListener(server);
   const limitRequest = requestLimit(limits.requestTimeout);
   server.on("stream", (stream, headers, ...rest) => {
-    sessions.get(stream.session)?.add(stream, isDraining);
+    const streams = sessions.get(stream.session);
+    streams?.add(stream, isDraining);
     limitRequest(stream);
     if (!isOfServer(stream) || !interceptor?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
+    // The client has reset it already.
+    if (streams === undefined) interceptor?.closeStream(stream);
   });
   server.on("session", (session) => {
-    sessions.set(session, new SessionStreams(session));
+    sessions.set(session, new SessionStreams(session, (stream) => interceptor?.closeStream(stream)));
     session.once("close", () => sessions.delete(session));
     session.setLocalWindowSize(RECEIVE_WINDOW);
     closeWhenIdle(session, limits.sessionTimeout);
@@ -86,11 +89,18 @@ export function createHttp2(
  */
 class SessionStreams {
   readonly #session: ServerHttp2Session;
+  /** The only listener of its kind on a stream, and one for all of them: each `on` is a hundredth of a small call. */
+  readonly #onClose: (this: Http2Stream) => void;
   #open = 0;
   #isDraining = false;
 
-  constructor(session: ServerHttp2Session) {
+  constructor(session: ServerHttp2Session, onClose: (stream: Http2Stream) => void) {
     this.#session = session;
+    const closed = () => this.#closed();
+    this.#onClose = function () {
+      onClose(this);
+      closed();
+    };
   }
 
   add(stream: Http2Stream, isDraining: boolean): void {
@@ -111,10 +121,10 @@ class SessionStreams {
     if (this.#open === 1) this.#session.close();
   };
 
-  readonly #onClose = (): void => {
+  #closed(): void {
     this.#open--;
     if (this.#isDraining && this.#open === 0) this.#session.close();
-  };
+  }
 }
 
 /**

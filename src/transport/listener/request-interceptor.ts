@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Http2Stream, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 
 /** Serves some requests in front of Node's servers. A request that it declines reaches them with no byte of its body consumed. */
@@ -7,6 +7,8 @@ export interface RequestInterceptor {
   http1(node: NodeHttp1): Http1Connections;
   /** Serves the request of an HTTP/2 stream, or returns false to decline it. */
   takeStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
+  /** Must be called when a stream has closed, also one that was declined. */
+  closeStream(stream: Http2Stream): void;
 }
 
 /** Node's HTTP/1.1 server, for connections that the interceptor hands over. */

@@ -118,6 +118,7 @@ export async function startEcho({
         },
       }),
     takeStream: () => false,
+    closeStream: () => undefined,
   };
   const options = { ...(certificate && { certificate }), limits: allLimits, ...(front && { interceptor }) };
   const server = new ListenerServer(options, (request, response) => {
