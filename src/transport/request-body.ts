@@ -2,6 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { KeyholdError } from "../domain/errors.ts";
 import { type Linked, LinkedList } from "../lib/linked-list.ts";
 import { HttpError } from "./errors/http-error.ts";
+import { TickBudget } from "./tick-budget.ts";
 
 /** Overhead of a chunk: a client may send a body in frames of one byte. */
 const CHUNK_OVERHEAD = 256;
@@ -109,12 +110,17 @@ export type ReadBody = (raw: IncomingMessage, limit: number) => Promise<Uint8Arr
 
 export const NO_BODY = new Uint8Array();
 
+/** From so many bytes on, a body may hold dozens of items, whose work without the fast path takes milliseconds. */
+const MANY_ITEMS = 4096;
+
 /**
  * Returns a reader of complete request bodies of at most `limit` bytes. It rejects with an `HttpError` at the first byte above the limit;
  * with `OVERLOADED` if the body is evicted; and if the client disconnects or resets the stream before the end, because an incomplete
- * message must not be executed. Later bytes are drained, so that a client that sends first gets its response.
+ * message must not be executed. Later bytes are drained, so that a client that sends first gets its response. Each tick of the event loop
+ * gets one long body: the work of a batch of 1,000 takes tens of milliseconds, and dozens of them in one tick would stop the process.
  */
 export function bodyReader(budget: BodyBudget): ReadBody {
+  const turns = new TickBudget<() => void>((resume) => resume(), 1);
   return async (raw, limit) => {
     if (hasNoBody(raw)) return NO_BODY;
     if (Number(raw.headers["content-length"]) > limit) throw new HttpError("BODY_TOO_LARGE");
@@ -135,8 +141,11 @@ export function bodyReader(budget: BodyBudget): ReadBody {
       // Node also ends the request of a stream that was reset or lost before END_STREAM, after "aborted".
       for (const event of ["aborted", "error", "close"]) raw.once(event, cancel);
       raw.once("end", () => {
-        if (buffer !== undefined) resolve(buffer.complete());
+        const bytes = buffer?.complete();
         buffer = undefined;
+        if (bytes === undefined) return;
+        if (bytes.length < MANY_ITEMS) resolve(bytes);
+        else turns.enter(() => resolve(bytes));
       });
     });
   };

@@ -1,7 +1,12 @@
+import { once } from "node:events";
+import { type IncomingMessage, Agent as PlainAgent, request as requestPlain } from "node:http";
+import { request as requestTls, Agent as TlsAgent } from "node:https";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { issue, paths, type RestClient, restClient } from "../../support/rest.ts";
 import type { Family } from "../case.ts";
 import { isAllowed } from "../faults.ts";
+import type { Target } from "../target.ts";
 
 /** Concurrent calls of the flooding caller, each over its own connection. */
 const CALLS = 60;
@@ -59,6 +64,21 @@ function revocationOf(keyId: string): FloodCall {
   return ["POST", `${paths.keys}/${keyId}:revoke`, { reason: "REVOCATION_REASON_KEY_COMPROMISE" }];
 }
 
+/** Returns connections over HTTP/1.1 for one call each at a time; `fetch` would send all calls over one HTTP/2 connection with TLS. */
+function connectionsTo({ url, tls }: Target, credentials: Record<string, string>) {
+  const agent = new (tls ? TlsAgent : PlainAgent)({ keepAlive: true, maxSockets: CALLS });
+  const request = tls ? requestTls : requestPlain;
+  const call = async ([method, path, body, headers = {}]: FloodCall) => {
+    const type = body === undefined ? {} : { "content-type": "application/json" };
+    const sent = request(new URL(path, url), { agent, method, headers: { ...type, ...credentials, ...headers } });
+    sent.end(body === undefined ? undefined : JSON.stringify(body));
+    const [response]: IncomingMessage[] = await once(sent, "response");
+    if (response === undefined) throw new Error("no response");
+    return { status: response.statusCode, text: await text(response) };
+  };
+  return { call, close: () => agent.destroy() };
+}
+
 /**
  * Floods by one caller, at the end of which its token is revoked: by another caller, or with the token itself. Meanwhile the well-behaved
  * client verifies and revokes.
@@ -78,27 +98,30 @@ export const floods: Family = {
       async run(target) {
         const operator = restClient(target, Object.fromEntries(target.credentials));
         const own = await issue(operator, { name: "flood", scopes: ["keyhold:admin"], ttl: "1h" });
-        const flooding =
-          target.token === undefined ? operator : restClient(target, { authorization: `Bearer ${own.secret}` });
+        const credentials: Record<string, string> =
+          target.token === undefined ? {} : { authorization: `Bearer ${own.secret}` };
+        const connections = connectionsTo(target, credentials);
         const problems: string[] = [];
         let isOver = false;
         const clients = times(CALLS, async () => {
           while (!isOver) {
             // The server closes the connection of a request that it rejects before its body.
-            const answer = await flooding(...flood(own, unique++)).catch(() => undefined);
+            const answer = await connections.call(flood(own, unique++)).catch(() => undefined);
             if (!isAllowed(answer?.status ?? 0)) problems.push(`answered ${answer?.status}: ${answer?.text}`);
           }
         });
         await sleep(DURATION);
         const start = performance.now();
         const before = performance.eventLoopUtilization();
-        const { status, text } = await (revokedBy === "itself" ? flooding : operator)(...revocationOf(own.keyId));
+        const revoking = revokedBy === "itself" ? restClient(target, credentials) : operator;
+        const { status, text } = await revoking(...revocationOf(own.keyId));
         // Without the time in which this process generated inputs.
         const duration = Math.round(performance.now() - start - performance.eventLoopUtilization(before).active);
         if (status !== 200) problems.push(`revoking the token by ${revokedBy} answered ${status}: ${text}`);
         if (duration > LIMIT) problems.push(`revoking the token by ${revokedBy} took ${duration} ms`);
         isOver = true;
         await Promise.all(clients);
+        connections.close();
         return problems;
       },
     };
