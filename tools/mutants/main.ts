@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { matchesGlob, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -12,7 +13,7 @@ import { testFinder } from "./tests.ts";
  * and runs the test files that concern it most. One that survives is equivalent, or lacks a test. Run it in a clone of its own.
  *
  * --count N        mutants (40), at most two of a file
- * --tests N        test files for each (8), long ones excepted
+ * --tests N        test files for each (8); long ones only if they were changed with the line
  * --limit SECONDS  for the tests of one mutant (180)
  * --seed N         of the sample; printed
  */
@@ -29,10 +30,7 @@ const root = resolve(import.meta.dirname, "../..");
 const random = seeded(Number(values.seed));
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const git = (...args: string[]) => execFileSync("git", args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 28 });
-/** Besides long tests: the one that counts what mutants remove. */
-const EXCLUDED = [...LONG_TESTS, "test/architecture.test.ts"];
-const isTest = (file: string) => file.endsWith(".test.ts") && !EXCLUDED.some((pattern) => matchesGlob(file, pattern));
-const testsOf = testFinder(root, isTest);
+const testsOf = testFinder(root, (file) => LONG_TESTS.some((pattern) => matchesGlob(file, pattern)));
 
 interface Drawn extends Mutant {
   readonly file: string;
@@ -40,12 +38,17 @@ interface Drawn extends Mutant {
 
 type Outcome = "killed" | "does not compile" | "SURVIVED" | "over the time limit";
 
-// For the restoration of the source at the exit.
-for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+let running: ChildProcess | undefined;
+// The source is restored at the exit.
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => {
+    if (running !== undefined) kill(running);
+    process.exit(1);
+  });
 say(`--seed ${random.seed} --since ${values.since}`);
 const outcomes: Outcome[] = [];
 for (const mutant of draw()) {
-  const outcome = judge(mutant);
+  const outcome = await judge(mutant);
   outcomes.push(outcome);
   say(`${outcomes.length}. ${outcome}: ${describe(mutant)}`);
 }
@@ -74,28 +77,50 @@ function inAddedLines(file: string): Drawn[] {
     .map((mutant) => ({ ...mutant, file }));
 }
 
-function judge(mutant: Drawn): Outcome {
+async function judge(mutant: Drawn): Promise<Outcome> {
   const path = resolve(root, mutant.file);
   const source = readFileSync(path, "utf8");
   const restore = () => writeFileSync(path, source);
   process.once("exit", restore);
+  const tests = testsOf(mutant.file, changedWith(mutant), Number(values.tests));
   try {
     writeFileSync(path, source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end));
-    const status = run("vitest", ["run", "--bail=1", ...testsOf(mutant.file, Number(values.tests))]);
+    // The configuration of all tests: that of `npm test` leaves out long ones.
+    const status = await run("vitest", ["run", "--config", "tools/mutants/vitest.config.ts", "--bail=1", ...tests]);
     if (status === null) return "over the time limit";
     if (status !== 0) return "killed";
-    return run("tsc", []) === 0 ? "SURVIVED" : "does not compile";
+    return (await run("tsc", [])) === 0 ? "SURVIVED" : "does not compile";
   } finally {
     restore();
     process.off("exit", restore);
   }
 }
 
-/** Returns the exit code of a program of the packages; null if it takes longer. */
-function run(program: string, args: readonly string[]): number | null {
-  const timeout = Number(values.limit) * 1000;
-  const options = { cwd: root, stdio: "ignore", timeout, killSignal: "SIGKILL" } as const;
-  return spawnSync(resolve(root, "node_modules/.bin", program), args, options).status;
+/** Returns the test files that were changed in the commit that added the line of a mutant. */
+function changedWith({ file, start }: Drawn): ReadonlySet<string> {
+  const line = String(readFileSync(resolve(root, file), "utf8").slice(0, start).split("\n").length);
+  const [commit = ""] = git("blame", "-w", "-M", "--porcelain", "-L", `${line},${line}`, "--", file).split(" ");
+  return new Set(git("show", "--name-only", "--format=", commit, "--", "test").split("\n"));
+}
+
+/** Returns the exit code of a program of the packages; null if it takes longer than the limit. */
+async function run(program: string, args: readonly string[]): Promise<number | null> {
+  const child = spawn(resolve(root, "node_modules/.bin", program), args, {
+    cwd: root,
+    stdio: "ignore",
+    detached: true,
+  });
+  running = child;
+  const timer = setTimeout(() => kill(child), Number(values.limit) * 1000);
+  const [status] = await once(child, "exit");
+  clearTimeout(timer);
+  running = undefined;
+  return status;
+}
+
+/** Kills a program with the processes that it has started. */
+function kill({ pid = 0 }: ChildProcess): void {
+  process.kill(-pid, "SIGKILL");
 }
 
 /** Returns the place, the operator, and the text before and after. */

@@ -22,27 +22,36 @@ function wordsOf(file: string): Set<string> {
   return new Set(file.replace(/^\w+\/|(?:\.test)?\.ts$/g, "").split(/[^a-z0-9]+/));
 }
 
+/** Returns the test files to run for a line of `file`, at most `count`; `own` are those that were changed together with the line. */
+export type FindTests = (file: string, own: ReadonlySet<string>, count: number) => string[];
+
 /**
- * Returns a function that finds the test files that concern a file of `src`: those that have most of its words in their path, rare ones
- * above all, then the nearest by imports.
+ * Returns a function that finds the test files that concern a line: those that were changed with it, then those that have most of the words
+ * of its file in their path, rare ones above all, then the nearest by imports. Long tests only if they were changed with the line.
  */
-export function testFinder(root: string, isTest: (file: string) => boolean): (file: string, count: number) => string[] {
+export function testFinder(root: string, isLong: (file: string) => boolean): FindTests {
   const importing = importers(root);
   const all = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" }).map((name) => join("test", name));
+  // The test of the architecture counts what mutants remove.
+  const isTest = (file: string) => file.endsWith(".test.ts") && file !== "test/architecture.test.ts";
   const tests = all.filter(isTest).map((file) => ({ file, words: wordsOf(file) }));
   const rarity = (word: string) =>
     Math.log((tests.length + 1) / (tests.filter(({ words }) => words.has(word)).length + 1));
-  return (file, count) => {
+  return (file, own, count) => {
     const distances = new Map([[file, 0]]);
     for (const [one, distance] of distances) {
       for (const next of importing.get(one) ?? []) if (!distances.has(next)) distances.set(next, distance + 1);
     }
-    const own = [...wordsOf(file)].map((word) => [word, rarity(word)] as const);
+    const rarities = [...wordsOf(file)].map((word) => [word, rarity(word)] as const);
     const score = ({ file: test, words }: (typeof tests)[number]) =>
-      own.reduce((sum, [word, value]) => sum + (words.has(word) ? value : 0), 0) -
+      rarities.reduce((sum, [word, value]) => sum + (words.has(word) ? value : 0), own.has(test) ? NOT_IMPORTED : 0) -
       (distances.get(test) ?? NOT_IMPORTED);
-    const ranked = tests.map((test) => ({ file: test.file, score: score(test) })).sort((a, b) => b.score - a.score);
-    return ranked.slice(0, count).map(({ file: test }) => test);
+    return tests
+      .filter((test) => own.has(test.file) || !isLong(test.file))
+      .map((test) => ({ file: test.file, score: score(test) }))
+      .sort((one, other) => other.score - one.score)
+      .slice(0, count)
+      .map(({ file: test }) => test);
   };
 }
 

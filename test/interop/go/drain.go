@@ -22,9 +22,12 @@ const (
 	drainCallers = 16
 	// drainAfter is the number of calls after which the server receives SIGTERM.
 	drainAfter = 500
+	// drainRPC is in each line of the server's log that is about a call.
+	drainRPC = "keyhold.v2alpha1.ApiKeysService/VerifyApiKey"
 )
 
-// drain calls a server of its own, which shuts down meanwhile. No call that reaches the server may fail.
+// drain calls a server of its own, which shuts down meanwhile. No call may fail until no server listens: gRPC repeats those that cross the
+// server's GOAWAY.
 func drain(ctx context.Context, ok step) {
 	server := exec.CommandContext(ctx, os.Getenv("KEYHOLD_SERVE"))
 	log := bufio.NewScanner(must(server.StdoutPipe()))
@@ -33,9 +36,15 @@ func drain(ctx context.Context, ok step) {
 	for started.URL == "" && log.Scan() {
 		_ = json.Unmarshal(log.Bytes(), &started)
 	}
+	accepted := make(chan int64)
 	go func() {
+		var lines int64
 		for log.Scan() {
+			if strings.Contains(log.Text(), drainRPC) {
+				lines++
+			}
 		}
+		accepted <- lines
 	}()
 	parameters := keepalive.ClientParameters{Time: 10 * time.Second, PermitWithoutStream: true}
 	keys := pb.NewApiKeysServiceClient(dial(must(url.Parse(started.URL)), grpc.WithKeepaliveParams(parameters)))
@@ -61,6 +70,9 @@ func drain(ctx context.Context, ok step) {
 			lost = append(lost, err.Error())
 		}
 	}
-	ok("no accepted call is lost", len(lost) == 0, lost)
+	ok("no call is lost", len(lost) == 0, lost)
+	// Wait closes the pipe, of which nothing may be lost.
+	lines, answered := <-accepted, count.Load()
+	ok("every accepted call is answered", lines == answered, lines, answered)
 	check(server.Wait())
 }
