@@ -160,3 +160,24 @@ test("a change whose wait for the synchronous standby is cancelled is unconfirme
   await repeating;
   await pool.close();
 });
+
+test("a renewal whose wait for the synchronous standby is cancelled is not replicated", async () => {
+  const renewLease = createRenewLease(primary.url());
+  const replicated: boolean[] = [];
+  const node = await newNode(primary.url(), "a", {
+    renew: async (renewal, signal) => {
+      const renewed = await renewLease(renewal, signal);
+      replicated.push(renewed.isReplicated);
+      return renewed;
+    },
+  });
+  await node.membership.join();
+  await eventually(async () => replicated.includes(true));
+  expect(replicated).not.toContain(false);
+  await standby.pause();
+  await eventually(async () => {
+    await primary.admin`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`;
+    return replicated.includes(false);
+  });
+  await standby.resume();
+});

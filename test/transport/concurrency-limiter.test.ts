@@ -7,6 +7,7 @@ import type { Implementation } from "../../src/api/row.ts";
 import type { Call } from "../../src/api/rpc.ts";
 import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import type { Guard } from "../../src/auth/guard.ts";
+import type { Principal } from "../../src/domain/principal.ts";
 import type { MaybePromise } from "../../src/lib/maybe-promise.ts";
 import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
 import { createRpc } from "../../src/transport/rpc-pipeline.ts";
@@ -54,9 +55,11 @@ function heldRpc(
       ...{ fault: (error) => faults.push(error), outage: (error) => faults.push(error) },
     },
   };
-  const ask = async (fields: Fields) => rpc.invoke(create(method.input, fields), await rpc.admit(call), call);
+  const invoke = async (fields: Fields, principal: Principal) =>
+    rpc.invoke(create(method.input, fields), principal, call);
   return {
-    ask,
+    invoke,
+    ask: async (fields: Fields) => invoke(fields, await rpc.admit(call)),
     held,
     lines,
     faults,
@@ -84,6 +87,17 @@ test("a change above the limit is refused before its body is read, and accepted 
   expect(revoke.held).toHaveLength(3);
   revoke.release();
   await Promise.all([answers[1], third]);
+});
+
+test("a change whose body was read while others took the capacity is not executed", async () => {
+  const revoke = heldRpc(revokeApiKey, new ConcurrencyLimiter(1));
+  const principal = await revoke.admit();
+  const other = revoke.ask(aKey);
+  await nextTurn();
+  await expect(revoke.invoke(aKey, principal)).rejects.toMatchObject(OVERLOADED);
+  expect(revoke.held).toHaveLength(1);
+  revoke.release();
+  await other;
 });
 
 test("a call answered from the cache is never rejected, and one that would wait is", async () => {

@@ -41,6 +41,7 @@ test("SIGINT stops after the calls in flight, and the same command resumes", asy
   const end = await importKeys(file);
   expect({ code: end.code, ...JSON.parse(end.stdout) }).toMatchObject({ code: 0, rows: 2500, imported: 2500 });
   expect(await stored(rows)).toEqual(namesOf(rows));
+  expect(JSON.parse(end.stdout)).not.toHaveProperty("warned");
 });
 
 test("raw keys that a header may not carry are warned of, and short ones need --allow-weak", async () => {

@@ -100,12 +100,21 @@ test("imports a raw key from stdin, lists and deletes it", async () => {
   const { key_id } = await answerOf(["import", "--name", "old portal", "--actor", "team_3"], `${rawKey}\r\n`);
   expect(await verify(rest(), rawKey)).toMatchObject({ is_valid: true, key_id });
   expect(await answerOf(["update", key_id, "--name", "older portal"])).toMatchObject({ name: "older portal" });
-  const { stdout } = await keys(["list", "--imported", "--filter", 'actor_id="team_3"']);
+  const { stdout, stderr } = await keys(["list", "--imported", "--filter", 'actor_id="team_3"']);
+  expect(stderr).not.toContain("no keys");
   expect(stdout).toMatch(
     new RegExp(`^NAME +KEY ID .*\\nolder portal +${key_id} +team_3 +ACTIVE +- +20[^ ]+Z +- +(-|20[^ ]+Z)\\n$`),
   );
   await answerOf(["delete", key_id]);
   expect((await rest()("GET", `${paths.imported}/${key_id}`)).status).toBe(404);
+  expect((await keys(["list", "--imported", "--filter", 'actor_id="team_3"'])).stderr).toContain("no keys");
+});
+
+test("imports a raw key of fewer than eight characters only with --allow-weak", async () => {
+  const weak = ["import", "--name", "weak", "--actor", "team_3"];
+  const { code, stderr } = await keys(weak, "short\n");
+  expect([code, stderr]).toEqual([2, expect.stringContaining("8")]);
+  expect((await keys([...weak, "--allow-weak"], "short\n")).code).toBe(0);
 });
 
 test("an error in a filter has its position in the option", async () => {
