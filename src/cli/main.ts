@@ -9,8 +9,15 @@ handleSignalsAsInit();
 
 const isJson = process.argv.includes("--json");
 
+/** Moves identifiers that begin with a hyphen, as one in 64 of base64url does, behind the options: a `kid` is 43 characters. */
+function withIdsLast(args: readonly string[]): string[] {
+  const ids = args.filter((argument) => /^-[\w-]{42}$/.test(argument));
+  if (ids.length === 0 || args.includes("--")) return [...args];
+  return [...args.filter((argument) => !ids.includes(argument)), "--", ...ids];
+}
+
 try {
-  await createProgram(isJson).parseAsync();
+  await createProgram(isJson).parseAsync(withIdsLast(process.argv.slice(2)), { from: "user" });
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? EXIT_STATUS.done : EXIT_STATUS.usage;
   else {

@@ -128,6 +128,11 @@ async function openCommand(environment: Record<string, string>): Promise<Resourc
 describe("a revocation of a signing key", () => {
   const refused = { is_valid: false, error_code: "VERIFICATION_ERROR_SIGNATURE_INVALID" };
 
+  test("by a kid that begins with a hyphen, as one in 64 does", async () => {
+    const { stderr } = await signingKeys("revoke", `-e${"A".repeat(41)}`, "--json");
+    expect(JSON.parse(stderr).error.message).toContain("there is no signing key");
+  });
+
   test("by the command: at its return no server accepts its tokens or publishes it", async () => {
     const tokens = await Promise.all([rest, second].map((client) => newJwt(client)));
     const kid = await rotateUnder(suite.sql);
