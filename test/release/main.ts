@@ -59,7 +59,7 @@ const ends: string[] = [];
 const results: Result[] = [];
 const rest = suites.filter(({ isAlone }) => !isAlone);
 await runAll(suites.filter(({ isAlone }) => isAlone));
-// At full length, a suite has the machine to itself. In the gate, two that wait use less than the core that the first leaves.
+// At full length, a suite has the machine to itself. In the gate three run at a time, because many wait.
 await Promise.all([runAll(rest), ...(isGate ? [runAll(rest, "pop"), runAll(rest, "pop")] : [])]);
 await rm(logs, { recursive: true });
 
