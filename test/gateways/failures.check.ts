@@ -78,20 +78,21 @@ describe.each(KINDS)("$name", (kind) => {
 
   test("loses no request in a rolling restart", async () => {
     let sent = 0;
-    const load = startLoad(4, async () => {
+    const call = async () => {
       const method = ++sent % 2 === 0 ? "GET" : "POST";
       const body = method === "POST" ? "a body" : undefined;
       const { status } = await send(gateway.url, { method, headers: headers(), ...(body !== undefined && { body }) });
       return status === 200 || `${method}: ${status}`;
-    });
+    };
+    const load = startLoad(4, call, 5);
     onTestFinished(() => load.stop());
     for (const place of [0, 1, 0, 1] as const) {
-      await load.more(300);
+      await load.more(100);
       await servers.restart(place);
       // No event shows that a gateway uses the server again; it skips a failed one for a second.
       await new Promise((resolve) => setTimeout(resolve, 2500));
     }
-    await load.more(300);
+    await load.more(100);
     await load.stop();
     console.info(`${kind.name}: ${load.count()} requests, ${load.failures.length} failed`);
     expect([...new Set(load.failures)]).toEqual([]);

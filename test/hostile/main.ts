@@ -58,8 +58,8 @@ await rm(dir, { recursive: true, force: true, maxRetries: 10 });
 printReport(runner);
 const isEnough = seconds < MINIMUM.seconds || env.KEYHOLD_HOSTILE_ONLY !== undefined || runner.inputs >= MINIMUM.inputs;
 if (!isEnough) console.error(`only ${runner.inputs} inputs: too few`);
-// Node would wait for connections that were reset.
-process.exit(runner.findings.length === 0 && isEnough ? 0 : 1);
+// Node would wait for connections that were reset. A pipe may not have taken all output yet.
+process.stdout.write("", () => process.exit(runner.findings.length === 0 && isEnough ? 0 : 1));
 
 async function requireToolchains(): Promise<void> {
   const needed = [...(only.includes("schemathesis") ? ["python3"] : []), ...(only.includes("h2spec") ? ["go"] : [])];

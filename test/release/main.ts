@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createWriteStream, existsSync } from "node:fs";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
 import { cpus, release, tmpdir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -87,19 +87,18 @@ async function runSuite({ name, command, gate }: Suite): Promise<Result> {
   const [log, began] = [join(logs, name.replaceAll(/\W/g, "-")), performance.now()];
   console.info(`-- ${name}: begins`);
   const [program, ...args] = command;
+  // Not a pipe: a process that exits loses what a pipe has not taken yet.
+  const file = await open(log, "w");
   const child = spawn(program, args, {
     cwd: root,
     env: { ...process.env, ...(isGate ? { ...FIXED_SEEDS, ...gate } : {}) },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", file.fd, file.fd],
     detached: true,
   });
   running.add(child);
   child.once("close", () => running.delete(child));
-  const file = createWriteStream(log);
-  child.stdout.pipe(file, { end: false });
-  child.stderr.pipe(file, { end: false });
   const [status] = await once(child, "close");
-  await new Promise((done) => file.end(done));
+  await file.close();
   const output = stripVTControlCharacters(await readFile(log, "utf8"));
   console.info(`\n== ${name}\n${output}`);
   if (status !== 0)

@@ -64,7 +64,6 @@ export const SUITES: readonly Suite[] = [
   { name: "conformance of Connect, gRPC and gRPC-Web", command: npm("test:conformance"), gate: {} },
   { name: "deployment files", command: npm("check:deploy"), gate: {} },
   { name: "hostile inputs", command: npm("test:hostile"), gate: { KEYHOLD_HOSTILE_SECONDS: "100" } },
-  { name: "gateways in front of an application", command: npm("check:gateways"), gate: { KEYHOLD_TRAEFIK: "off" } },
   { name: "upgrade from release 0.1 under load", command: npm("test:upgrade"), gate: null },
   { name: "faults of a cluster", command: npm("test:faults"), gate: { KEYHOLD_FAULTS_SECONDS: "75" } },
   {
@@ -72,6 +71,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:failover"),
     gate: { KEYHOLD_FAILOVER_ONLY: "5c PgBouncer,6,7 15 s" },
   },
+  { name: "gateways in front of an application", command: npm("check:gateways"), gate: { KEYHOLD_TRAEFIK: "off" } },
   { name: "model of the protocol", command: npm("model"), gate: null },
   { name: "soak", command: npm("test:soak"), gate: null },
 ];

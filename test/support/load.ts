@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 /** Calls that are repeated until they are stopped. */
 export interface Load {
   /** The problems of failed calls. */
@@ -8,8 +10,11 @@ export interface Load {
   stop(): Promise<void>;
 }
 
-/** Starts concurrent callers, each of which calls again after a response. A call resolves to true, or to a description of its problem. */
-export function startLoad(callers: number, call: () => Promise<true | string>): Load {
+/**
+ * Starts concurrent callers, each of which calls again after a response and a pause in milliseconds; without a pause they take all cores.
+ * A call resolves to true, or to a description of its problem.
+ */
+export function startLoad(callers: number, call: () => Promise<true | string>, pause = 0): Load {
   const over = new AbortController();
   const failures: string[] = [];
   let count = 0;
@@ -19,6 +24,7 @@ export function startLoad(callers: number, call: () => Promise<true | string>): 
       const result = await call().catch((error: unknown) => String(error));
       if (result !== true) failures.push(result);
       if (++count === wanted?.count) wanted.reached();
+      if (pause > 0) await sleep(pause);
     }
   };
   const running = Array.from({ length: callers }, run);

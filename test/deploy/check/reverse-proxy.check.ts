@@ -88,24 +88,29 @@ async function makeKey({ name, call }: Protocol): Promise<string> {
   return made.message.secret;
 }
 
+/** Pause of a caller after each call, in milliseconds. */
+const PAUSE = 10;
+
 /** Continuous calls of one protocol: three verifications, then a creation, which is never duplicated. */
 function loadOf({ name, call }: Protocol, credential: string) {
   let calls = 0;
-  return startLoad(4, async () => {
+  const verifyOrCreate = async () => {
     const reply =
       ++calls % 4 === 0
         ? await call(createIssuedApiKey, { name, actorId: "team_2" })
         : await call(verifyApiKey, { credential });
     return reply.ok || `${name}, ${calls % 4 === 0 ? "change" : "verify"}: ${reply.code} ${reply.message}`;
-  });
+  };
+  return startLoad(4, verifyOrCreate, PAUSE);
 }
 
 /** Continuous introspections. */
 function introspections(proxy: ReverseProxy, token: string) {
-  return startLoad(4, async () => {
+  const ask = async () => {
     const { status, text } = await introspect(proxy, { token });
     return (status === 200 && text.startsWith('{"active":true,')) || `introspect: ${status} ${text}`;
-  });
+  };
+  return startLoad(4, ask, PAUSE);
 }
 
 /** Returns the count of each value. */
