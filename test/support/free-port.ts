@@ -1,12 +1,29 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 
-/** Returns a port of this machine that is not in use. */
+/**
+ * Above the ports that browsers refuse (WHATWG Fetch, port blocking), and below those that systems give to connections and to servers on port
+ * 0: nothing else takes one before it is used.
+ */
+const [FIRST, END] = [11_000, 31_000];
+
+const returned = new Set<number>();
+
+/** Returns a port of this machine that is not in use, and that it has not returned before. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const port = randomInt(FIRST, END);
+    if (returned.has(port)) continue;
+    returned.add(port);
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, "close");
+    return port;
+  }
 }
