@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Sql } from "postgres";
 import { eventually } from "../support/keyhold.ts";
-import { type Json, paths, type RestClient, restClient } from "../support/rest.ts";
+import { type Json, paths, type RestClient } from "../support/rest.ts";
 import { createExecutionMonitor, type ExecutionMonitor } from "./execution-monitor.ts";
 import { createReferences, type References } from "./references.ts";
 import type { Target } from "./target.ts";
@@ -30,7 +30,7 @@ const REVOCABLE = 100;
 
 /** Creates keys and tokens through the API of this server. `sql` is connected to its database. */
 export async function createCaseContext(sql: Sql, target: Target): Promise<CaseContext> {
-  const rest = restClient(target, Object.fromEntries(target.credentials));
+  const rest = target.operator;
   const issued = (await ask(rest, paths.issued, { name: "well-behaved", actor_id: "actor", scopes: ["read", "write"] }))
     .secret;
   const imported = `well-behaved-raw-key-${process.pid}-${Date.now()}`;
@@ -45,7 +45,7 @@ export async function createCaseContext(sql: Sql, target: Target): Promise<CaseC
         return { raw_key: randomUUID(), name: "revocable", actor_id: "actor" };
       });
       if (requests.length === 0) return;
-      const client = restClient(target, Object.fromEntries(target.credentials));
+      const client = target.operator;
       // The calls of a flood may not have ended.
       await eventually(async () => {
         const { status, body } = await client("POST", `${paths.imported}:batchCreate`, { requests });

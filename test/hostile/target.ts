@@ -4,7 +4,7 @@ import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { Duplex } from "node:stream";
-import type { Json } from "../support/rest.ts";
+import { type Json, type RestClient, restClient } from "../support/rest.ts";
 import { scrape, total } from "../support/scrape.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
@@ -84,6 +84,11 @@ export class Target {
   /** The same with an invalid token of the same length. */
   get maskedCredentials(): readonly (readonly [name: string, value: string])[] {
     return this.token === undefined ? [] : [["authorization", `Bearer ${"x".repeat(this.token.length)}`]];
+  }
+
+  /** A client with the token that the server requires. */
+  get operator(): RestClient {
+    return restClient(this, Object.fromEntries(this.credentials));
   }
 
   get isAlive(): boolean {

@@ -1,4 +1,4 @@
-import { paths, restClient, verify } from "../support/rest.ts";
+import { paths, verify } from "../support/rest.ts";
 import { callGrpc, frame } from "../support/wire.ts";
 import type { CaseContext } from "./case-context.ts";
 import type { Target } from "./target.ts";
@@ -23,7 +23,7 @@ export async function runWellBehavedClient(
   { credentials, takeRevocable }: CaseContext,
   isOver: () => boolean,
 ) {
-  const rest = restClient(target, Object.fromEntries(target.credentials));
+  const rest = target.operator;
   const problems: string[] = [];
   let slowest = 0;
   const call = async (name: string, ask: () => Promise<boolean | string>, limit = LIMIT) => {

@@ -32,7 +32,7 @@ export const chains: Family = {
       async run(target) {
         // Without authentication, keys have no creator.
         if (target.token === undefined) return [];
-        const operator = restClient(target, Object.fromEntries(target.credentials));
+        const operator = target.operator;
         const create = (secret: string) =>
           restClient(target, { authorization: `Bearer ${secret}` })("POST", paths.issued, TOKEN);
         const root = await issue(operator, TOKEN);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { withQuery } from "../../support/conformance.ts";
 import { runKeyhold } from "../../support/keyhold.ts";
-import { type Json, paths, restClient } from "../../support/rest.ts";
+import { type Json, paths } from "../../support/rest.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import type { Family } from "../case.ts";
 
@@ -95,7 +95,7 @@ export const csv: Family = {
           const environment = { KEYHOLD_URL: target.url, NODE_EXTRA_CA_CERTS: CA_FILE, ...credentials };
           const { code, stdout, stderr } = await runKeyhold(["keys", "import", file], environment);
           const failures = await readFile(`${file}.failures.jsonl`, "utf8").catch(() => "");
-          const operator = restClient(target, Object.fromEntries(target.credentials));
+          const operator = target.operator;
           const stored = (
             await operator("GET", withQuery(paths.imported, { page_size: "1000", filter: `actor_id="${actor}"` }))
           ).body;

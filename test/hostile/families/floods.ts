@@ -96,7 +96,7 @@ export const floods: Family = {
       maxTick: Number.POSITIVE_INFINITY,
       description: () => `${kind}, revoked by ${revokedBy}`,
       async run(target) {
-        const operator = restClient(target, Object.fromEntries(target.credentials));
+        const operator = target.operator;
         const own = await issue(operator, { name: "flood", scopes: ["keyhold:admin"], ttl: "1h" });
         const credentials: Record<string, string> =
           target.token === undefined ? {} : { authorization: `Bearer ${own.secret}` };
