@@ -8,7 +8,7 @@ import { stripVTControlCharacters } from "node:util";
 import { SUITES, type Suite } from "./suites.ts";
 
 /**
- * `npm run test:release`: runs every suite at full length, one after another, and writes each suite's commit, machine, duration and counts
+ * `npm run test:release`: runs every suite at full length, and writes each suite's commit, machine, duration and counts
  * to test/release/results.json, which is committed with a release. Names as further arguments choose suites; the results of the others stay.
  * `-- --gate` runs what `.ci/run` needs, with fixed seeds, and writes nothing.
  *
@@ -59,8 +59,8 @@ const ends: string[] = [];
 const results: Result[] = [];
 const rest = suites.filter(({ isAlone }) => !isAlone);
 await runAll(suites.filter(({ isAlone }) => isAlone));
-// At full length, a suite has the machine to itself. In the gate three run at a time, because many wait.
-await Promise.all([runAll(rest), ...(isGate ? [runAll(rest, "pop"), runAll(rest, "pop")] : [])]);
+// Two run at a time, three in the gate, because many wait.
+await Promise.all([runAll(rest), runAll(rest, "pop"), ...(isGate ? [runAll(rest, "pop")] : [])]);
 await rm(logs, { recursive: true });
 
 const seconds = secondsSince(start);
