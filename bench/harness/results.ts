@@ -27,7 +27,8 @@ export interface Results {
 
 /** The bound whose violation fails the run, with a margin for noise, and the goal. */
 export interface Threshold extends Bound {
-  readonly wanted: Bound;
+  /** None: it is only compared with another checkout. */
+  readonly wanted?: Bound;
   /** The bound for a comparison with another checkout (`--against`). */
   readonly against?: Bound;
 }
