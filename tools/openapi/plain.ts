@@ -1,5 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
-import { json, object } from "./responses.ts";
+import { json, object, REQUEST_ID } from "./responses.ts";
 import { openEnum, refTo } from "./schema.ts";
 
 /** What is served beside the RPCs: health (src/transport/health.ts). */
@@ -45,5 +45,5 @@ function get(operationId: string, summary: string, responses: JsonObject): JsonO
 }
 
 function response(description: string, schema: string, examples: JsonObject): JsonObject {
-  return { description, content: json(refTo(schema), examples) };
+  return { description, headers: REQUEST_ID, content: json(refTo(schema), examples) };
 }

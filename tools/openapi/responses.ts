@@ -28,6 +28,7 @@ export const HEADERS: JsonObject = {
 /** Headers that an error brings, by its HTTP status. */
 const ERROR_HEADERS: Readonly<Record<string, readonly string[]>> = {
   401: ["WWW-Authenticate"],
+  429: ["Retry-After"],
   503: ["Retry-After"],
 };
 
