@@ -56,5 +56,7 @@ export default defineConfig({
     maxWorkers: MAX_WORKERS,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // As for `eventually`: a busy machine may need more than a second.
+    expect: { poll: { timeout: 60_000 } },
   },
 });
