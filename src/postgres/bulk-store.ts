@@ -9,6 +9,7 @@ import { allOf, unionAll } from "./fragments.ts";
 import { creationBounds } from "./list-keys.ts";
 import type { Database } from "./pool.ts";
 import { firstRow } from "./rows.ts";
+import { ownSession } from "./session-settings.ts";
 
 const OPERATION_COLUMNS = [
   ...["requestId", "fingerprint", "startTime", "matchedCount", "throughKeyId", "afterKeyId", "changedCount", "done"],
@@ -27,7 +28,7 @@ export function createBulkStore(lists: Database, changes: ChangeCommitter, caugh
     find: (requestId) =>
       lists.run(async (sql) => {
         const [row] = await sql<BulkOperation[]>`
-          SELECT ${sql(OPERATION_COLUMNS)} FROM bulk_changes WHERE request_id = ${requestId}`;
+          SELECT ${sql(OPERATION_COLUMNS)} FROM bulk_changes WHERE request_id = ${requestId} AND ${ownSession(sql)}`;
         return row ?? null;
       }, "bulk.find"),
     begin: (operation) => lists.run((sql) => begin(sql, operation), "bulk.begin"),
@@ -57,7 +58,7 @@ function conditions(sql: Sql, { filter, filterTime, change, principal }: BulkSel
 async function count(sql: Sql, selection: BulkSelection) {
   const rows = await sql<Pick<NewBulkOperation, "matchedCount" | "throughKeyId">[]>`
     SELECT count(*)::integer AS matched_count, max(key_id::text COLLATE "C") AS through_key_id FROM api_keys
-    WHERE ${conditions(sql, selection, selection.filterTime)}`;
+    WHERE ${ownSession(sql)} AND ${conditions(sql, selection, selection.filterTime)}`;
   return firstRow(rows);
 }
 
@@ -66,7 +67,7 @@ async function begin(sql: Sql, operation: NewBulkOperation): Promise<void> {
   await sql`
     WITH forgotten AS (
       DELETE FROM bulk_changes
-      WHERE update_time < clock_timestamp() - ${RETENTION}::text::interval AND request_id <> ${requestId}
+      WHERE update_time < clock_timestamp() - ${RETENTION}::text::interval AND request_id <> ${requestId} AND ${ownSession(sql)}
     )
     INSERT INTO bulk_changes (request_id, verb, fingerprint, caller, start_time, through_key_id, matched_count, done)
     VALUES (${requestId}, ${verb}, ${fingerprint}, ${caller}, ${startTime}, ${throughKeyId}, ${matchedCount}, ${matchedCount === 0})
@@ -88,7 +89,7 @@ function selectNext(sql: Sql, selection: BulkSelection, operation: BulkOperation
       ORDER BY uuid_send(key_id) LIMIT ${limit})`,
   );
   return sql`
-    SELECT key_id FROM (${unionAll(sql, scans)}) AS next
+    SELECT key_id FROM (${unionAll(sql, scans)}) AS next WHERE ${ownSession(sql)}
     ORDER BY uuid_send(key_id) LIMIT ${limit}`;
 }
 

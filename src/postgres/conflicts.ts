@@ -3,6 +3,7 @@ import type { ApiKey } from "../domain/key.ts";
 import type { Insertion, NewKey } from "../keys/store.ts";
 import { byteArray, hex } from "./array-types.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";
+import { ownSession } from "./session-settings.ts";
 
 interface ConflictRow extends ApiKey {
   readonly requestId: string | null;
@@ -44,7 +45,7 @@ function findRows(sql: Sql, keys: readonly NewKey[]): PromiseLike<ConflictRow[]>
   const byRequest = sql`ARRAY (SELECT key_id FROM api_keys WHERE request_id = ANY (${requestIds}::text[]))`;
   return sql<ConflictRow[]>`
     SELECT ${sql(KEY_COLUMNS)}, request_id, request_fingerprint FROM api_keys
-    WHERE key_id = ANY (${ids}::uuid[] ${requestIds.length === 0 ? sql`` : sql`|| ${byRequest}`})`;
+    WHERE key_id = ANY (${ids}::uuid[] ${requestIds.length === 0 ? sql`` : sql`|| ${byRequest}`}) AND ${ownSession(sql)}`;
 }
 
 /** Returns the digests among those of the keys that belong to a stored raw key, in hexadecimal. */
@@ -52,7 +53,7 @@ async function findDigests(sql: Sql, keys: readonly NewKey[]): Promise<Set<strin
   const digests = keys.flatMap(digestsOf);
   if (digests.length === 0) return new Set();
   const rows = await sql<{ digest: Buffer }[]>`
-    SELECT digest FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)}`;
+    SELECT digest FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)} AND ${ownSession(sql)}`;
   return new Set(rows.map((row) => hex(row.digest)));
 }
 

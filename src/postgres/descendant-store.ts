@@ -8,6 +8,7 @@ import { allOf } from "./fragments.ts";
 import { visibleTo } from "./handled-by.ts";
 import type { Database } from "./pool.ts";
 import { firstRow } from "./rows.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** Searches downward from a key, by the indexes of migrations 0015 and 0022. */
 export function createDescendantStore(reads: Database, changes: ChangeCommitter): DescendantStore {
@@ -16,7 +17,7 @@ export function createDescendantStore(reads: Database, changes: ChangeCommitter)
       reads.run(async (sql) => {
         const rows = await sql<{ keyId: string }[]>`
           SELECT key_id FROM ${descendantsOf(sql, keyId, mayChangeAny(principal) ? limit : null)}
-          WHERE ${allOf(sql, changeable(sql, change, principal, now))} LIMIT ${limit}`;
+          WHERE ${allOf(sql, [ownSession(sql), ...changeable(sql, change, principal, now)])} LIMIT ${limit}`;
         return rows.map(({ keyId }) => keyId);
       }, "keys.find_descendants"),
     change: async (many) => {
@@ -32,7 +33,8 @@ export function createDescendantStore(reads: Database, changes: ChangeCommitter)
     count: (keyId, { restrictions }) =>
       reads.run(async (sql) => {
         const rows = await sql<{ count: number }[]>`
-          SELECT count(*)::integer AS count FROM ${descendantsOf(sql, keyId, null)} WHERE ${visibleTo(sql, restrictions)}`;
+          SELECT count(*)::integer AS count FROM ${descendantsOf(sql, keyId, null)}
+          WHERE ${ownSession(sql)} AND ${visibleTo(sql, restrictions)}`;
         return firstRow(rows).count;
       }, "keys.count_descendants"),
   };

@@ -1,4 +1,5 @@
 import type { Database } from "./pool.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** Two imported keys that may have the same raw key. */
 export interface SuspectedDuplicate {
@@ -31,7 +32,7 @@ export function findSuspectedDuplicates(database: Database): Promise<SuspectedDu
       )
       SELECT older.key_id AS older, newer.key_id AS newer
       FROM suspects AS older JOIN suspects AS newer USING (actor_id, hint, short_name)
-      WHERE older.key_id < newer.key_id AND older.digest_key_id <> newer.digest_key_id
+      WHERE ${ownSession(sql)} AND older.key_id < newer.key_id AND older.digest_key_id <> newer.digest_key_id
         AND NOT coalesce(older.others ? newer.digest_key_id, false)
         AND NOT coalesce(newer.others ? older.digest_key_id, false)
         AND NOT (older.is_revoked AND newer.is_revoked)

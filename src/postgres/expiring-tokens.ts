@@ -1,5 +1,6 @@
 import { ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import type { Database } from "./pool.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** An admin token, such as that of a gateway, that is in use and expires soon, or was in use until it expired. */
 export interface ExpiringToken {
@@ -22,7 +23,7 @@ export function findExpiringTokens(database: Database, now: Date): Promise<Expir
   return database.run(async (sql) => [
     ...(await sql<ExpiringToken[]>`
       SELECT key_id AS "keyId", name, scopes, expire_time AS "expireTime" FROM api_keys
-      WHERE revoke_time IS NULL AND ${sql.unsafe(OVER_KEYHOLD)} AND kind = 'issued' AND disable_time IS NULL
+      WHERE ${ownSession(sql)} AND revoke_time IS NULL AND ${sql.unsafe(OVER_KEYHOLD)} AND kind = 'issued' AND disable_time IS NULL
         AND expire_time BETWEEN ${now}::timestamptz - interval '14 days' AND ${now}::timestamptz + interval '14 days'
         AND last_used_time > least(expire_time, ${now}) - interval '2 days'
       ORDER BY expire_time LIMIT ${MAX_TOKENS}`),

@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import type { KeyUpdate } from "../keys/store.ts";
 import { firstRow } from "./rows.ts";
+import { ownSession } from "./session-settings.ts";
 
 /**
  * Returns the latest time by the clocks of this node (`now`), the database and all nodes, as they were at their last renewals. A change
@@ -19,7 +20,7 @@ export function earliestTime(sql: Sql, now: Date): Fragment {
 }
 
 export async function readTime(sql: Sql, time: Fragment): Promise<Date> {
-  return firstRow(await sql<{ time: Date }[]>`SELECT ${time} AS time`).time;
+  return firstRow(await sql<{ time: Date }[]>`SELECT ${time} AS time WHERE ${ownSession(sql)}`).time;
 }
 
 /** Returns the condition that a key is neither revoked nor expired by any clock. */

@@ -6,6 +6,7 @@ import { isForeignKeyViolation } from "./errors.ts";
 import type { Database } from "./pool.ts";
 import { firstRow } from "./rows.ts";
 import { serverId } from "./server-position.ts";
+import { ownSession } from "./session-settings.ts";
 import { parseTime } from "./value-types.ts";
 
 /** The databases of the store: `reads` for what verifications wait for, `lists` for what may read many keys. */
@@ -32,7 +33,7 @@ export function createHashSchemeStore(
       const added = await unlessReferenced(() =>
         database.run(
           (sql) => sql`
-            INSERT INTO hash_schemes ${sql(values)} ON CONFLICT DO NOTHING RETURNING scheme_id`,
+            INSERT INTO hash_schemes ${sql(values)} ON CONFLICT DO NOTHING RETURNING scheme_id, ${ownSession(sql)}`,
           "hash_schemes.add",
         ),
       );
@@ -44,14 +45,14 @@ export function createHashSchemeStore(
       await database.run(
         (sql) => sql`
           UPDATE hmac_keys SET wrapped_key = ${wrapped}, wrap_key_id = ${wrapKeyId}
-          WHERE hmac_key_id = ${hmacKeyId} AND wrap_key_id = ${before}`,
+          WHERE hmac_key_id = ${hmacKeyId} AND wrap_key_id = ${before} AND ${ownSession(sql)}`,
       );
     },
     rewrapAffixes: async (schemeId, { wrapped, wrapKeyId }, before) => {
       await database.run(
         (sql) => sql`
           UPDATE hash_schemes SET wrapped_affixes = ${wrapped}, wrap_key_id = ${wrapKeyId}
-          WHERE scheme_id = ${schemeId} AND wrap_key_id = ${before}`,
+          WHERE scheme_id = ${schemeId} AND wrap_key_id = ${before} AND ${ownSession(sql)}`,
       );
     },
   };
@@ -127,8 +128,8 @@ async function addPrefixLength(sql: Sql, length: number): Promise<boolean> {
       INSERT INTO hash_prefix_lengths (length, slot)
       SELECT ${length}, min(free) FROM generate_series(1, ${MAX_PREFIX_LENGTHS}::int) AS free
       WHERE NOT EXISTS (SELECT FROM hash_prefix_lengths WHERE slot = free) HAVING count(*) > 0
-      ON CONFLICT DO NOTHING`;
-    const [row] = await sql`SELECT FROM hash_prefix_lengths WHERE length = ${length}`;
+      ON CONFLICT DO NOTHING RETURNING ${ownSession(sql)}`;
+    const [row] = await sql`SELECT FROM hash_prefix_lengths WHERE length = ${length} AND ${ownSession(sql)}`;
     if (row !== undefined) return true;
   }
   return false;
@@ -142,17 +143,20 @@ async function removeUnused(sql: Sql): Promise<NewUnused> {
   const isOld = sql`create_time < now() - interval '2 seconds' AS is_old`;
   const schemes = await sql<{ schemeId: number; isOld: boolean }[]>`
     SELECT scheme_id, ${isOld} FROM hash_schemes
-    WHERE (SELECT key_id FROM api_keys WHERE hash_scheme_id = scheme_id LIMIT 1) IS NULL`;
+    WHERE (SELECT key_id FROM api_keys WHERE hash_scheme_id = scheme_id LIMIT 1) IS NULL AND ${ownSession(sql)}`;
   const lengths = await sql<{ length: number; isOld: boolean }[]>`
     SELECT length, ${isOld} FROM hash_prefix_lengths
-    WHERE (SELECT key_id FROM api_keys WHERE hash_prefix_length = length LIMIT 1) IS NULL`;
+    WHERE (SELECT key_id FROM api_keys WHERE hash_prefix_length = length LIMIT 1) IS NULL AND ${ownSession(sql)}`;
   const ids = schemes.filter((one) => one.isOld).map(({ schemeId }) => `${schemeId}`);
   if (ids.length > 0)
-    await unlessReferenced(() => sql`DELETE FROM hash_schemes WHERE scheme_id = ANY (${ids}::text[]::int[])`);
+    await unlessReferenced(
+      () => sql`DELETE FROM hash_schemes WHERE scheme_id = ANY (${ids}::text[]::int[]) AND ${ownSession(sql)}`,
+    );
   const unused = lengths.filter((one) => one.isOld).map(({ length }) => `${length}`);
   if (unused.length > 0)
     await unlessReferenced(
-      () => sql`DELETE FROM hash_prefix_lengths WHERE length = ANY (${unused}::text[]::smallint[])`,
+      () =>
+        sql`DELETE FROM hash_prefix_lengths WHERE length = ANY (${unused}::text[]::smallint[]) AND ${ownSession(sql)}`,
     );
   const isNew = (one: { readonly isOld: boolean }) => !one.isOld;
   return { schemeIds: schemes.filter(isNew).map(({ schemeId }) => schemeId), hasLength: lengths.some(isNew) };

@@ -4,6 +4,7 @@ import { awaitPropagation, type ChangeCommitter, changeRow } from "./change-comm
 import { isForeignKeyViolation } from "./errors.ts";
 import type { Database } from "./pool.ts";
 import { withServer } from "./server-position.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** Creates the store of HMAC keys in PostgreSQL. */
 export function createHmacKeyStore(
@@ -21,7 +22,7 @@ export function createHmacKeyStore(
     const rows = await database.run(
       (sql) => sql<HmacKeyRecord[]>`
         SELECT hmac_key_id, wrapped_key AS wrapped, wrap_key_id, create_time, created_by FROM hmac_keys
-        WHERE hmac_key_id = ${hmacKeyId}`,
+        WHERE hmac_key_id = ${hmacKeyId} AND ${ownSession(sql)}`,
       "hmac_keys.find",
     );
     return rows[0] ?? null;
@@ -60,7 +61,7 @@ function listKeys(sql: Sql): PromiseLike<ListedHmacKey[]> {
       SELECT count(*)::int FROM api_keys JOIN hash_schemes ON hash_scheme_id = scheme_id
       WHERE hash_schemes.hmac_key_id = hmac_keys.hmac_key_id
     ) AS not_adopted_count
-    FROM hmac_keys ORDER BY hmac_key_id`;
+    FROM hmac_keys WHERE ${ownSession(sql)} ORDER BY hmac_key_id`;
 }
 
 /** Deletes the key with its schemes that no API key has, if these are all of its schemes. */

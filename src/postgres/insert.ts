@@ -6,6 +6,7 @@ import { copyRows } from "./copy-rows.ts";
 import { isForeignKeyViolation, wasRolledBack } from "./errors.ts";
 import { NEW_ROW_COLUMNS, NEW_ROW_DEFINITION, type NewRow, toNewRows } from "./insert-rows.ts";
 import { type WithServer, withServer } from "./server-position.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** Maximum number of consecutive attempts without progress. An attempt makes none if the conflicting key was deleted before it was read. */
 const ATTEMPTS = 3;
@@ -90,8 +91,8 @@ async function insertRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Prom
 
 /** Returns the keys whose hash scheme or prefix length is not stored: a job removes those that no key has. */
 async function findGone(sql: Sql, keys: readonly NewKey[]): Promise<Map<NewKey, Insertion>> {
-  const schemes = await sql<{ schemeId: number }[]>`SELECT scheme_id FROM hash_schemes`;
-  const lengths = await sql<{ length: number }[]>`SELECT length FROM hash_prefix_lengths`;
+  const schemes = await sql<{ schemeId: number }[]>`SELECT scheme_id FROM hash_schemes WHERE ${ownSession(sql)}`;
+  const lengths = await sql<{ length: number }[]>`SELECT length FROM hash_prefix_lengths WHERE ${ownSession(sql)}`;
   const isGone = ({ hash }: NewKey) =>
     hash !== undefined &&
     !(

@@ -3,6 +3,7 @@ import type { KeyKind } from "../domain/key.ts";
 import type { Comparison, Expression, Filter } from "../keys/filter/filter.ts";
 import { allOf, unionAll } from "./fragments.ts";
 import { KEY_COLUMNS } from "./rows.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** The weeks of an index (migration 0013) in which every match of a filter is. The index has the order of the list within each week. */
 export interface WeekRange {
@@ -128,7 +129,7 @@ export function selectByWeek(
       WHERE next.week IS NOT NULL
     )
     ${selectKeys(sql)}
-    WHERE key_id = ANY (ARRAY(SELECT unnest(ids) FROM (SELECT ids FROM visits ORDER BY visit DESC LIMIT 1) AS last))
+    WHERE ${ownSession(sql)} AND key_id = ANY (ARRAY(SELECT unnest(ids) FROM (SELECT ids FROM visits ORDER BY visit DESC LIMIT 1) AS last))
     ORDER BY uuid_send(key_id) DESC`;
 }
 

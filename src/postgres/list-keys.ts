@@ -9,6 +9,7 @@ import { namesOnly } from "./handled-by.ts";
 import { selectByWeek, weekRangeOf } from "./list-by-week.ts";
 import { createPreparedShapes } from "./prepared-shapes.ts";
 import { KEY_COLUMNS } from "./rows.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** Returns the keys of one page, newest first. */
 export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<ApiKey[]> {
@@ -34,7 +35,7 @@ export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
   const kinds = list.kind === null ? KEY_KINDS : [list.kind];
   const weeks = weekRangeOf(list.filter);
   if (weeks !== null) return selectByWeek(sql, kinds, weeks, conditions(sql, list, now), list.limit);
-  if (list.kind !== null) return orderedScan(sql, ofKind(sql, list, list.kind, now), list.limit);
+  if (list.kind !== null) return orderedScan(sql, [ownSession(sql), ...ofKind(sql, list, list.kind, now)], list.limit);
   const scans = KEY_KINDS.map(
     (kind) => sql`(${orderedScan(sql, ofKind(sql, list, kind, now), list.limit, placed(sql))})`,
   );
@@ -79,7 +80,7 @@ const placed = (sql: Sql) => sql`*, uuid_send(key_id) AS place`;
 
 /** Selects the newest of `keys`, which are scans that have the order of the page, and the column `place`, each. */
 function merge(sql: Sql, keys: Fragment, limit: number): Fragment {
-  return sql`SELECT ${sql(KEY_COLUMNS)} FROM ${keys} ORDER BY place DESC LIMIT ${limit}`;
+  return sql`SELECT ${sql(KEY_COLUMNS)} FROM ${keys} WHERE ${ownSession(sql)} ORDER BY place DESC LIMIT ${limit}`;
 }
 
 function conditions(sql: Sql, { filter, before }: ListQuery, now: Date): Fragment[] {

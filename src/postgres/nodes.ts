@@ -1,4 +1,5 @@
 import type { Database } from "./pool.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** A node as shown to operators. Times are by the clock of the database. */
 export interface NodeStatus {
@@ -22,6 +23,6 @@ export function listNodes(database: Database): Promise<NodeStatus[]> {
     (sql) => sql<NodeStatus[]>`
       SELECT name, version, lease_id, join_time, ttl_ms AS ttl, feed_lag_ms::numeric AS feed_lag, clock_ahead_ms::numeric AS clock_ahead,
         extract(epoch FROM clock_timestamp() - renew_time) * 1000 AS lease_age
-      FROM nodes ORDER BY join_time, lease_id`,
+      FROM nodes WHERE ${ownSession(sql)} ORDER BY join_time, lease_id`,
   );
 }

@@ -1,4 +1,5 @@
 import type { Database } from "./pool.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** How many secrets that still work were made under a server key of the label `secret-digest`. */
 export interface DigestKeyUse {
@@ -16,7 +17,7 @@ export function countDigestKeys(database: Database, now: Date): Promise<DigestKe
     (sql) => sql<DigestKeyUse[]>`
       WITH live AS (
         SELECT kind, digest_key_id, previous_secrets FROM api_keys
-        WHERE revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now})
+        WHERE ${ownSession(sql)} AND revoke_time IS NULL AND (expire_time IS NULL OR expire_time > ${now})
       ), secrets AS (
         SELECT kind, digest_key_id FROM live
         UNION ALL
@@ -32,14 +33,16 @@ export function countDigestKeys(database: Database, now: Date): Promise<DigestKe
 /** Records that a server has this root secret as its current one; `digestKeyId` is the id of its server key for digests. */
 export function recordRootSecretUse(database: Database, digestKeyId: string): Promise<void> {
   return database.run(async (sql) => {
-    await sql`INSERT INTO used_root_secrets (digest_key_id) VALUES (${digestKeyId}) ON CONFLICT DO NOTHING`;
+    await sql`INSERT INTO used_root_secrets (digest_key_id) VALUES (${digestKeyId}) ON CONFLICT DO NOTHING RETURNING ${ownSession(sql)}`;
   }, "used_root_secrets.insert");
 }
 
 /** Returns the ids of the root secrets that were ever the current one of a server. */
 export function listUsedRootSecrets(database: Database): Promise<ReadonlySet<string>> {
   return database.run(async (sql) => {
-    const rows = await sql<{ digestKeyId: string }[]>`SELECT digest_key_id FROM used_root_secrets`;
+    const rows = await sql<
+      { digestKeyId: string }[]
+    >`SELECT digest_key_id FROM used_root_secrets WHERE ${ownSession(sql)}`;
     return new Set(rows.map(({ digestKeyId }) => digestKeyId));
   }, "used_root_secrets.list");
 }

@@ -5,6 +5,7 @@ import type { NewSigningKey, SigningKeyRecord } from "../token/signing-key.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "./change-committer.ts";
 import type { Database } from "./pool.ts";
 import { serverId, withServer } from "./server-position.ts";
+import { ownSession } from "./session-settings.ts";
 
 /** Creates the store of signing keys in PostgreSQL. A change resolves when no server uses the previous keys any more. */
 export function createSigningKeyStore(
@@ -30,7 +31,8 @@ export function createSigningKeyStore(
     addFirst: async (key, now) => {
       await database.run(
         (sql) =>
-          sql`INSERT INTO signing_keys ${sql({ ...key, publicJwk: toJson(sql, key), createTime: now })} ON CONFLICT DO NOTHING`,
+          sql`INSERT INTO signing_keys ${sql({ ...key, publicJwk: toJson(sql, key), createTime: now })} ON CONFLICT DO NOTHING
+            RETURNING ${ownSession(sql)}`,
       );
     },
     replaceActive: async (key, now) => {
@@ -53,7 +55,7 @@ export function createSigningKeyStore(
     extendTokens: async (kid, until) => {
       await database.run(
         (sql) => sql`
-          UPDATE signing_keys SET tokens_expire_time = greatest(tokens_expire_time, ${until}) WHERE kid = ${kid}`,
+          UPDATE signing_keys SET tokens_expire_time = greatest(tokens_expire_time, ${until}) WHERE kid = ${kid} AND ${ownSession(sql)}`,
         "signing_keys.extend",
       );
     },
@@ -61,7 +63,7 @@ export function createSigningKeyStore(
       const rows = await database.run(
         (sql) => sql<{ name: string }[]>`
           SELECT DISTINCT name FROM nodes
-          WHERE NOT ${algorithm} = ANY (signing_algorithms)
+          WHERE ${ownSession(sql)} AND NOT ${algorithm} = ANY (signing_algorithms)
             AND clock_timestamp() < renew_time + ttl_ms * interval '1 millisecond'
           ORDER BY name`,
         "nodes.without_algorithm",

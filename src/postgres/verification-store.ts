@@ -7,6 +7,7 @@ import { byteArray, hex } from "./array-types.ts";
 import type { Database } from "./pool.ts";
 import { type SecretsRow, toVerifiable, VERIFIABLE_COLUMNS } from "./rows.ts";
 import { serverId, type WithServer } from "./server-position.ts";
+import { ownSession } from "./session-settings.ts";
 
 /**
  * Finds keys for verification, any number of look-ups with one statement. The statement returns the identity of its server, because a
@@ -76,7 +77,7 @@ export function createLastUsedStore(database: Database): StoreLastUsed {
       (sql) => sql`
         WITH older AS (
           SELECT key_id AS older_key_id FROM api_keys
-          WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute})
+          WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute}) AND ${ownSession(sql)}
           ORDER BY key_id FOR NO KEY UPDATE
         )
         UPDATE api_keys SET last_used_time = ${minute},
