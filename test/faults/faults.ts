@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { serverRole } from "../../src/embedded-postgres/cluster.ts";
 import type { Seeded } from "../support/seeded.ts";
 import { backends, feedOf } from "./backends.ts";
@@ -34,6 +35,9 @@ const SESSION_SETTINGS = [
   ["default_transaction_read_only", "on"],
   ["statement_timeout", "1ms"],
 ] as const;
+
+/** Attempts at a statement, each 100 ms after the one before: PostgreSQL restarts within 30 s. */
+const MAX_ATTEMPTS = 300;
 
 /** Maximum delay of bytes in milliseconds. */
 const JITTER = 15;
@@ -131,18 +135,34 @@ export const FAULTS = {
     },
   },
   "session settings": {
-    begin: async ({ database: { admin } }, _, seeded) => {
+    begin: async ({ database }, _, seeded) => {
       const [name, value] = seeded.pick(SESSION_SETTINGS);
-      await admin.unsafe(`ALTER ROLE ${serverRole} SET ${name} = '${value}'`);
+      await alterRole(database, `SET ${name} = '${value}'`);
       // New sessions have it.
-      await admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${serverRole} AND random() < 0.3`;
-      return async () => void (await admin.unsafe(`ALTER ROLE ${serverRole} RESET ${name}`).catch(() => undefined));
+      await database.admin`
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${serverRole} AND random() < 0.3`.catch(
+        () => undefined,
+      );
+      return () => alterRole(database, `RESET ${name}`);
     },
   },
   "rows locked": { begin: async ({ database }, _, seeded) => lockRows(database, seeded) },
 } satisfies Readonly<Record<string, Fault>>;
 
 export type FaultName = keyof typeof FAULTS;
+
+/** Repeats the statement while PostgreSQL restarts after another fault. */
+async function alterRole({ admin }: Database, change: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await admin.unsafe(`ALTER ROLE ${serverRole} ${change}`);
+      return;
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS) throw error;
+      await sleep(100);
+    }
+  }
+}
 
 /**
  * Kills a postmaster that is stuck. PostgreSQL 18.4 never exits if it is stopped during crash recovery: its startup process exits, and

@@ -109,7 +109,9 @@ async function load(duration: number): Promise<void> {
   const end = performance.now() + duration;
   const isOver = () => performance.now() > end;
   const callers = targets.flatMap((target) => Array.from({ length: CALLERS }, () => callUntil(isOver, target)));
-  await Promise.all([...callers, scrapeUntil(isOver), harmUntil(isOver)]);
+  // Calls after the last fault open again what it has closed.
+  const isCalm = () => performance.now() > end - FAULT_INTERVAL / 2;
+  await Promise.all([...callers, scrapeUntil(isOver), harmUntil(isCalm)]);
 }
 
 async function callUntil(isOver: () => boolean, target: Target): Promise<void> {
@@ -139,8 +141,9 @@ async function harmUntil(isOver: () => boolean): Promise<void> {
     () => restartBy("SIGKILL"),
     () => database.admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'keyhold%'`,
   ];
-  for (let turn = 0; !isOver(); turn++) {
+  for (let turn = 0; ; turn++) {
     await sleep(FAULT_INTERVAL);
+    if (isOver()) return;
     await harms[turn % harms.length]?.();
   }
 }
