@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { mkdtemp, open, readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtemp, open, readFile, rm } from "node:fs/promises";
 import { cpus, release, tmpdir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -39,6 +39,9 @@ const MAX_LINES = 60;
 const root = resolve(import.meta.dirname, "../..");
 const isGate = process.argv.includes("--gate");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--gate");
+const unknown = chosen.find((name) => !SUITES.some((suite) => suite.name === name));
+if (unknown !== undefined)
+  throw new TypeError(`unknown suite ${unknown}; known: ${SUITES.map(({ name }) => name).join("; ")}`);
 const suites = SUITES.filter(({ name, gate }) =>
   chosen.length === 0 ? !isGate || gate !== null : chosen.includes(name),
 );
@@ -69,7 +72,6 @@ const failed = results.filter(({ passed }) => !passed);
 for (const { suite, passed, seconds, counts } of results)
   console.info(`${passed ? "passed" : "FAILED"} ${String(seconds).padStart(5)} s  ${suite}: ${counts}`);
 console.info(`${suites.length} suites in ${Math.round(seconds / 6) / 10} min`);
-if (!isGate) await record();
 const [good, bad] = [/(\d+) passed/, /(\d+) failed/].map((pattern) =>
   results.reduce((sum, { counts }) => sum + Number(pattern.exec(counts)?.[1] ?? 0), 0),
 );
@@ -79,7 +81,11 @@ process.exitCode = failed.length === 0 ? 0 : 1;
 
 /** Takes suites from the beginning of the queue, or from its end, until it is empty. */
 async function runAll(queue: Suite[], take: "shift" | "pop" = "shift"): Promise<void> {
-  for (let suite = queue[take](); suite !== undefined; suite = queue[take]()) results.push(await runSuite(suite));
+  for (let suite = queue[take](); suite !== undefined; suite = queue[take]()) {
+    const result = await runSuite(suite);
+    results.push(result);
+    if (!isGate) record(result);
+  }
 }
 
 /** Runs a suite, and prints its output when it has ended, since another may run beside it. */
@@ -107,7 +113,8 @@ async function runSuite({ name, command, gate }: Suite): Promise<Result> {
   return { suite: name, passed: status === 0, seconds: secondsSince(began), counts };
 }
 
-async function record(): Promise<void> {
+/** Without a pause between reading and writing: another suite may end. */
+function record({ suite, ...result }: Result): void {
   const [cpu] = cpus();
   const machine = {
     cpu: cpu?.model,
@@ -118,9 +125,9 @@ async function record(): Promise<void> {
   };
   const date = new Date().toISOString();
   const path = join(import.meta.dirname, "results.json");
-  const known: Record<string, object> = existsSync(path) ? JSON.parse(await readFile(path, "utf8")) : {};
-  for (const { suite, ...result } of results) known[suite] = { ...result, commit, isClean, date, machine };
-  await writeFile(path, `${JSON.stringify(known, null, 2)}\n`);
+  const known: Record<string, object> = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : {};
+  known[suite] = { ...result, commit, isClean, date, machine };
+  writeFileSync(path, `${JSON.stringify(known, null, 2)}\n`);
 }
 
 function secondsSince(began: number): number {
