@@ -27,13 +27,17 @@ export interface Answer {
 /** The address of an ordinary client. */
 export const CLIENT = "127.0.0.2";
 
-/** Sends a request on a connection of its own and resolves to the response, also if it is no 101 to an upgrade. */
+/** Sends a request on a connection of its own and resolves to the response. After 101 the connection is closed. */
 export async function send(url: string, sent: Sent = {}): Promise<Answer> {
   const outgoing = open(url, sent);
   outgoing.end(sent.body);
-  const [response]: IncomingMessage[] = await once(outgoing, "response");
-  if (response === undefined) throw new Error("no response");
-  return answerOf(response, await textOf(response));
+  const [response, socket] = await new Promise<[IncomingMessage, Socket?]>((resolve, reject) => {
+    outgoing.on("error", reject);
+    outgoing.on("response", (response) => resolve([response]));
+    outgoing.on("upgrade", (response, socket: Socket) => resolve([response, socket]));
+  });
+  socket?.destroy();
+  return answerOf(response, socket === undefined ? await textOf(response) : "");
 }
 
 /** Sends a request over HTTP/2 without TLS, with names in lower case. */
