@@ -1,7 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { mkdtemp, open, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, open, readFile, rm, statfs } from "node:fs/promises";
 import { cpus, release, tmpdir, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
@@ -36,6 +36,9 @@ const COUNTS =
 /** Maximum number of lines that are printed again at the end of the run, for each suite that failed. */
 const MAX_LINES = 60;
 
+/** Bytes. Tests leave less than a tenth of it in their folders. */
+const MIN_MEMORY = 8 * 2 ** 30;
+
 const root = resolve(import.meta.dirname, "../..");
 const isGate = process.argv.includes("--gate");
 const chosen = process.argv.slice(2).filter((argument) => argument !== "--gate");
@@ -48,6 +51,7 @@ const suites = SUITES.filter(({ name, gate }) =>
 const commit = git("rev-parse", "HEAD");
 const isClean = git("status", "--porcelain", "--", ".", ":!test/release/results.json") === "";
 const logs = await mkdtemp(join(tmpdir(), "keyhold-suites-"));
+const memory = await openMemory();
 const start = performance.now();
 const running = new Set<ChildProcess>();
 // A suite has processes of its own, such as servers.
@@ -64,7 +68,7 @@ const rest = suites.filter(({ isAlone }) => !isAlone);
 await runAll(suites.filter(({ isAlone }) => isAlone));
 // Two run at a time, three in the gate, because many wait.
 await Promise.all([runAll(rest), runAll(rest, "pop"), ...(isGate ? [runAll(rest, "pop")] : [])]);
-await rm(logs, { recursive: true });
+for (const folder of [logs, memory ?? []].flat()) await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 
 const seconds = secondsSince(start);
 for (const end of ends) console.info(`\n${end}`);
@@ -88,8 +92,21 @@ async function runAll(queue: Suite[], take: "shift" | "pop" = "shift"): Promise<
   }
 }
 
+/**
+ * Creates a folder for temporary files in memory if there is room: databases of tests take a third less CPU time there, and only have to
+ * survive processes.
+ */
+async function openMemory(): Promise<string | undefined> {
+  const { bavail, bsize } = await statfs("/dev/shm").catch(() => ({ bavail: 0, bsize: 0 }));
+  if (bavail * bsize < MIN_MEMORY) return undefined;
+  const folder = await mkdtemp("/dev/shm/keyhold-");
+  // PostgreSQL may run as another user.
+  await chmod(folder, 0o1777);
+  return folder;
+}
+
 /** Runs a suite, and prints its output when it has ended, since another may run beside it. */
-async function runSuite({ name, command, gate }: Suite): Promise<Result> {
+async function runSuite({ name, command, gate, isAlone }: Suite): Promise<Result> {
   const [log, began] = [join(logs, name.replaceAll(/\W/g, "-")), performance.now()];
   console.info(`-- ${name}: begins`);
   const [program, ...args] = command;
@@ -97,7 +114,11 @@ async function runSuite({ name, command, gate }: Suite): Promise<Result> {
   const file = await open(log, "w");
   const child = spawn(program, args, {
     cwd: root,
-    env: { ...process.env, ...(isGate ? { ...FIXED_SEEDS, ...gate } : {}) },
+    env: {
+      ...process.env,
+      ...(isGate ? { ...FIXED_SEEDS, ...gate } : {}),
+      ...(isAlone && memory !== undefined && { TMPDIR: memory }),
+    },
     stdio: ["ignore", file.fd, file.fd],
     detached: true,
   });
