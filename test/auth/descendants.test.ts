@@ -254,12 +254,17 @@ describe("a creation in flight", () => {
     const statuses = Promise.allSettled(creators);
     try {
       await eventually(async () => (await countDescendants(suite.sql, root.keyId)) > 400);
-      const revoked = succeeded(await revokeAll(rest, root.keyId));
-      expect(revoked).toMatchObject({ done: true, remaining_descendant_count: 0 });
-      expect(await countDescendants(suite.sql, root.keyId)).toBe(0);
+      let revoked = succeeded(await revokeAll(rest, root.keyId));
+      let count = revoked.descendant_count;
+      // The first call ends all creations. On a busy machine, its time may not suffice for the keys that exist.
       expect(await statuses).toEqual(creators.map(() => ({ status: "fulfilled", value: 401 })));
+      while (!revoked.done) {
+        revoked = succeeded(await revokeAll(rest, root.keyId));
+        count += revoked.descendant_count;
+      }
+      expect(revoked.remaining_descendant_count).toBe(0);
       expect(await countDescendants(suite.sql, root.keyId)).toBe(0);
-      expect(revoked.descendant_count).toBeGreaterThan(400);
+      expect(count).toBeGreaterThan(400);
     } finally {
       isOver = true;
       await statuses;
