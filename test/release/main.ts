@@ -106,7 +106,7 @@ async function openMemory(): Promise<string | undefined> {
 }
 
 /** Runs a suite, and prints its output when it has ended, since another may run beside it. */
-async function runSuite({ name, command, gate, isAlone }: Suite): Promise<Result> {
+async function runSuite({ name, command, gate, isInMemory }: Suite): Promise<Result> {
   const [log, began] = [join(logs, name.replaceAll(/\W/g, "-")), performance.now()];
   console.info(`-- ${name}: begins`);
   const [program, ...args] = command;
@@ -117,7 +117,7 @@ async function runSuite({ name, command, gate, isAlone }: Suite): Promise<Result
     env: {
       ...process.env,
       ...(isGate ? { ...FIXED_SEEDS, ...gate } : {}),
-      ...(isAlone && memory !== undefined && { TMPDIR: memory }),
+      ...(isInMemory && memory !== undefined && { TMPDIR: memory }),
     },
     stdio: ["ignore", file.fd, file.fd],
     detached: true,

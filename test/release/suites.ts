@@ -5,6 +5,8 @@ export interface Suite {
   readonly gate: Readonly<Record<string, string>> | null;
   /** Whether it needs both cores: it has workers of its own, and threads with the policy SCHED_IDLE, which a busy machine does not run. */
   readonly isAlone?: true;
+  /** Whether its temporary files are in memory, if there is room. */
+  readonly isInMemory?: true;
 }
 
 const npm = (script: string, ...args: readonly string[]) => ["npm", "run", "--silent", script, ...args] as const;
@@ -41,7 +43,7 @@ const RELEASE_TESTS = [
  * ends, the gate with two at the latter.
  */
 export const SUITES: readonly Suite[] = [
-  { name: "tests", command: ["vitest", "run"], gate: {}, isAlone: true },
+  { name: "tests", command: ["vitest", "run"], gate: {}, isAlone: true, isInMemory: true },
   {
     name: "packages, killed processes, time limits, long pages",
     command: npm("test:long"),
