@@ -33,8 +33,8 @@ function tableOf(results: readonly Result[], thresholds: Thresholds): string {
 }
 
 function boundCells({ figure }: Result, threshold: Threshold | undefined): string[] {
-  const { wanted } = threshold ?? {};
-  if (threshold === undefined || wanted === undefined) return ["", ""];
+  if (threshold?.wanted === undefined) return ["", ""];
+  const { wanted } = threshold;
   return [`${boundText(wanted)}${isWithin(figure, wanted) ? "" : ": **short**"}`, boundText(threshold)];
 }
 

@@ -222,7 +222,9 @@ describe("behind a trusted proxy", () => {
     const lineOf = () =>
       linesOf(suite.server.log()).find(({ reqId, msg }) => reqId === "from-elsewhere" && msg === "request");
     const refused_key_id = expect.stringMatching(/^[\da-f-]{36}$/);
-    await expect.poll(lineOf).toMatchObject({ reason: "IP_NOT_ALLOWED", peer: "192.0.2.78", refused_key_id });
+    await expect
+      .poll(lineOf, { timeout: 30_000 })
+      .toMatchObject({ reason: "IP_NOT_ALLOWED", peer: "192.0.2.78", refused_key_id });
   });
 
   test.each([
@@ -233,6 +235,6 @@ describe("behind a trusted proxy", () => {
     const id = `client-address-${peer}`;
     await http1({ ...LIST, fields: [...fields, ["x-request-id", id], ["authorization", "Bearer x"]] });
     const lineOf = () => linesOf(suite.server.log()).find(({ reqId, msg }) => reqId === id && msg === "request");
-    await expect.poll(lineOf).toMatchObject({ reason: "UNKNOWN_KIND", peer });
+    await expect.poll(lineOf, { timeout: 30_000 }).toMatchObject({ reason: "UNKNOWN_KIND", peer });
   });
 });

@@ -76,7 +76,7 @@ describe("replication", () => {
     await seeStates();
     await standby.stop();
     onTestFinished(() => standby.start());
-    await expect.poll(() => primary.admin`SELECT FROM pg_stat_replication`).toHaveLength(0);
+    await expect.poll(() => primary.admin`SELECT FROM pg_stat_replication`, { timeout: 10_000 }).toHaveLength(0);
     const began = performance.now();
     expect(await found("replication")).toEqual([
       ON,

@@ -77,7 +77,7 @@ describe("health", () => {
     } finally {
       await suite.sql.unsafe(`ALTER DATABASE ${name} CONNECTION LIMIT -1`);
     }
-    await expect.poll(async () => (await rest("GET", "/health/ready")).status).toBe(200);
+    await expect.poll(async () => (await rest("GET", "/health/ready")).status, { timeout: 20_000 }).toBe(200);
     expect((await rest("GET", paths.issued)).status).toBe(200);
   });
 });

@@ -126,7 +126,7 @@ describe("a key or token with a ttl of one second", () => {
     ];
     for (const [credential, end] of ends) {
       await expect
-        .poll(() => verify(rest, credential), { interval: 50 })
+        .poll(() => verify(rest, credential), { timeout: 5000, interval: 50 })
         .toMatchObject({
           is_valid: false,
           error_code: "VERIFICATION_ERROR_EXPIRED",

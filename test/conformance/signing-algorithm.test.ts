@@ -164,7 +164,7 @@ describe("a change of the algorithm while two servers verify", () => {
       }
     }
     const before = verified;
-    await expect.poll(() => verified).toBeGreaterThan(before + 4 * tokens.length);
+    await expect.poll(() => verified, { timeout: 30_000 }).toBeGreaterThan(before + 4 * tokens.length);
     ending.abort();
     await Promise.all(load);
     expect(failures).toEqual([]);

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { serverRole } from "../../src/embedded-postgres/cluster.ts";
+import { eventually } from "../support/keyhold.ts";
 import type { Seeded } from "../support/seeded.ts";
 import { backends, feedOf } from "./backends.ts";
 import type { ClusterNode } from "./cluster.ts";
@@ -35,9 +35,6 @@ const SESSION_SETTINGS = [
   ["default_transaction_read_only", "on"],
   ["statement_timeout", "1ms"],
 ] as const;
-
-/** Attempts at a statement, each 100 ms after the one before: PostgreSQL restarts within 30 s. */
-const MAX_ATTEMPTS = 300;
 
 /** Maximum delay of bytes in milliseconds. */
 const JITTER = 15;
@@ -152,16 +149,13 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 
 /** Repeats the statement while PostgreSQL restarts after another fault. */
-async function alterRole({ admin }: Database, change: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      await admin.unsafe(`ALTER ROLE ${serverRole} ${change}`);
-      return;
-    } catch (error) {
-      if (attempt === MAX_ATTEMPTS) throw error;
-      await sleep(100);
-    }
-  }
+function alterRole({ admin }: Database, change: string): Promise<void> {
+  return eventually(() =>
+    admin.unsafe(`ALTER ROLE ${serverRole} ${change}`).then(
+      () => true,
+      () => false,
+    ),
+  );
 }
 
 /**

@@ -25,8 +25,8 @@ const defect = (env.KEYHOLD_FAULTS_DEFECT ?? null) as Defect | null;
 const nodes = Number(env.KEYHOLD_FAULTS_NODES ?? 3);
 const cacheSize = env.KEYHOLD_FAULTS_CACHE_SIZE;
 
-/** The minimum of a run of the default length, beside other suites. */
-const MINIMUM = { verifies: 100_000, mutations: 2_000, seconds: 300 };
+/** The minimum of a run of the default length. */
+const MINIMUM = { verifies: 200_000, mutations: 2_000, seconds: 300 };
 
 /** Maximum number of printed lines per list. */
 const MAX_LINES = 20;

@@ -241,7 +241,7 @@ async function removeOldVersions(): Promise<void> {
   const snapshots = () => superuser`
     SELECT FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND coalesce(backend_xmin, backend_xid) IS NOT NULL`;
-  await expect.poll(async () => (await snapshots()).count).toBe(0);
+  await expect.poll(async () => (await snapshots()).count, { timeout: 30_000 }).toBe(0);
   await superuser.end();
   await owner`VACUUM (FULL, ANALYZE) api_keys`;
 }

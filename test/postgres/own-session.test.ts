@@ -80,6 +80,8 @@ const schemes = (pool: Pool) => createHashSchemeStore({ database: pool, reads: p
 const keyId = newKey().key.keyId;
 const wrapped = { wrapped: Buffer.alloc(8), wrapKeyId: "a" };
 
+const JWK = { kid: "a", use: "sig", alg: "EdDSA", kty: "OKP", crv: "Ed25519", x: "a" } as const;
+
 const STATEMENTS: Readonly<Record<string, (pool: Pool) => Promise<unknown>>> = {
   "a list of one kind": list({ kind: "issued" }),
   "a list of both kinds": list({}),
@@ -99,6 +101,7 @@ const STATEMENTS: Readonly<Record<string, (pool: Pool) => Promise<unknown>>> = {
   "the HMAC keys": (pool) => hmacKeys(pool).list(),
   "an HMAC key": (pool) => hmacKeys(pool).find("a"),
   "the signing keys": (pool) => signingKeys(pool).list(),
+  "a first signing key": (pool) => signingKeys(pool).addFirst({ kid: "a", publicJwk: JWK, ...wrapped }, NOW),
   "nodes without an algorithm": (pool) => signingKeys(pool).nodesWithout("EdDSA"),
   "the expiry of tokens": (pool) => signingKeys(pool).extendTokens("a", NOW),
   "the hash formats": (pool) => schemes(pool).read(),

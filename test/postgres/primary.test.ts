@@ -212,8 +212,8 @@ test("a server with a standby listed first serves, and after a failover uses onl
   await primary.untilReplayed("s1");
   await primary.kill();
   await standby.promote();
-  await expect.poll(() => pool.run(portOf).catch(() => null)).toBe(standby.port);
-  await expect.poll(async () => (await fetch(`${server.url}/health/ready`)).status).toBe(200);
+  await expect.poll(() => pool.run(portOf).catch(() => null), { timeout: 10_000 }).toBe(standby.port);
+  await expect.poll(async () => (await fetch(`${server.url}/health/ready`)).status, { timeout: 10_000 }).toBe(200);
   await issue(client);
 
   const old = openPool(primary.address);

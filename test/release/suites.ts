@@ -39,8 +39,8 @@ const RELEASE_TESTS = [
 
 /**
  * All suites. The gate (`.ci/run`) has fixed seeds and keeps of each what has found most per minute; CONTRIBUTING.md says what that is.
- * `npm run test:release` runs them at full length. Those that compute most are first and those that mostly wait are last: both begin at both
- * ends, the gate with two at the latter.
+ * `npm run test:release` runs them at full length. Those that compute most are first and those that mostly wait are last: the gate begins at both
+ * ends, with two at the latter.
  */
 export const SUITES: readonly Suite[] = [
   { name: "tests", command: ["vitest", "run"], gate: {}, isAlone: true, isInMemory: true },
