@@ -2,13 +2,13 @@ import { create, type DescMessage, type DescMethodUnary, type MessageInitShape }
 import type { Call, Rpc } from "../../src/api/rpc.ts";
 import { implementRpcs } from "../../src/api/v2alpha1/rpcs.ts";
 import { createGuard } from "../../src/auth/guard.ts";
-import { createLastUsedStore } from "../../src/postgres/verification-store.ts";
+import { createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { readConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { createSigning } from "../../src/signing/signing.ts";
-import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
-import { createRpc } from "../../src/transport/rpc-pipeline.ts";
+import { ConcurrencyLimiter } from "../../src/transport/pipeline/concurrency-limiter.ts";
+import { createRpc } from "../../src/transport/pipeline/rpc-pipeline.ts";
 import { createLastUsed } from "../../src/verify/last-used.ts";
 
 export interface OpenRpcs {

@@ -14,7 +14,7 @@ import { localOperator, type Principal } from "../domain/principal.ts";
 import { issueKey } from "../keys/issue.ts";
 import { getKey } from "../keys/read.ts";
 import { updateKey } from "../keys/update.ts";
-import { writeServerLog } from "../postgres/server-log.ts";
+import { writeServerLog } from "../postgres/connection/server-log.ts";
 import { withResources } from "./command.ts";
 import { ipRestrictionTo } from "./options.ts";
 import type { OutputOptions } from "./output.ts";

@@ -1,6 +1,6 @@
-import { acceptDatabase } from "../postgres/accepted-databases.ts";
-import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
-import { writeServerLog } from "../postgres/server-log.ts";
+import { acceptDatabase } from "../postgres/cluster/accepted-databases.ts";
+import { listNodes, type NodeStatus } from "../postgres/cluster/nodes.ts";
+import { writeServerLog } from "../postgres/connection/server-log.ts";
 import { withResources } from "./command.ts";
 import {
   type Cell,

@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { toConnectError } from "../api/errors.ts";
 import { errorReason } from "../client/errors.ts";
 import { KeyholdError } from "../domain/errors.ts";
-import { toErrorBody } from "../transport/errors/error-body.ts";
+import { toErrorBody } from "../transport/wire/error-body.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
 import { jsonText } from "./output.ts";
 import { redactArguments, shortenUrls, shownPath } from "./redact.ts";

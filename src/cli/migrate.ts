@@ -1,5 +1,5 @@
-import { parseConnectionUrl } from "../postgres/connection-url.ts";
-import { bringUpToDate } from "../postgres/schema.ts";
+import { parseConnectionUrl } from "../postgres/connection/connection-url.ts";
+import { bringUpToDate } from "../postgres/migrations/schema.ts";
 import { type Config, readConfig } from "../server/config/config.ts";
 import { withResources } from "./command.ts";
 import { type OutputOptions, writeResult } from "./output.ts";

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { invalidArgument } from "../domain/errors.ts";
 import { rewrapHashSecrets } from "../hashing/rewrap.ts";
-import { listNodes, type NodeStatus } from "../postgres/nodes.ts";
+import { listNodes, type NodeStatus } from "../postgres/cluster/nodes.ts";
 import { readConfig } from "../server/config/config.ts";
 import type { Resources } from "../server/resources.ts";
 import { changeRootSecretFile, newRootSecret, rootSecretFileOf } from "../server/root-secrets/file.ts";

@@ -1,4 +1,4 @@
-import { writeServerLog } from "../postgres/server-log.ts";
+import { writeServerLog } from "../postgres/connection/server-log.ts";
 import { type RevokeOptions, revokeSigningKey } from "../signing/revoke.ts";
 import { type RotateOptions, rotateSigningKey } from "../signing/signing.ts";
 import { newestFirst, type SigningKeyRecord } from "../token/signing-key.ts";

@@ -8,7 +8,7 @@ export type Given = Pick<ApiKey, "scopes" | "expireTime"> & Partial<Pick<ApiKey,
 
 /**
  * Throws `CALLER_NOT_PERMITTED` if the key, as it is after a change, grants a right over Keyhold for longer than the principal's own credential
- * is valid. Otherwise a credential that is to expire could be made to last. `postgres/giver.ts` is the same in SQL.
+ * is valid. Otherwise a credential that is to expire could be made to last. `postgres/keys/giver.ts` is the same in SQL.
  */
 export function requireShorterLife(
   { scopes, expireTime, adoptBeforeTime = null }: Given,

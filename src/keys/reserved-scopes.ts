@@ -20,7 +20,7 @@ export function requireReservedScopes(scopes: readonly string[], principal: Prin
 
 /**
  * Throws `CALLER_NOT_PERMITTED` if the principal may not create or change this key, which it may know of: because of its reserved scopes,
- * or because a restricted caller would have, by the key, rights over other actors than its own. `postgres/handled-by.ts` is the same in SQL.
+ * or because a restricted caller would have, by the key, rights over other actors than its own. `postgres/keys/handled-by.ts` is the same in SQL.
  */
 export function requireHandled(
   { scopes, restrictedToActorIds }: Pick<ApiKey, "scopes" | "restrictedToActorIds">,

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { findBinaries } from "../embedded-postgres/binaries.ts";
 import { clusterDirOf } from "../embedded-postgres/cluster.ts";
 import { type EmbeddedOptions, startEmbeddedPostgres } from "../embedded-postgres/embedded.ts";
-import { openSchema, prepareOwned } from "../postgres/schema.ts";
+import { openSchema, prepareOwned } from "../postgres/migrations/schema.ts";
 import type { Config } from "./config/config.ts";
 
 /** The PostgreSQL server of the configuration: one that is running, or the embedded one, which only this module knows. */

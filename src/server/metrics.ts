@@ -4,7 +4,7 @@ import { CallTallies } from "../observability/metrics/calls.ts";
 import { Counts } from "../observability/metrics/counts.ts";
 import { type AnyFamily, counter, type Family, gauge, samples, seconds } from "../observability/metrics/family.ts";
 import type { Signing } from "../signing/signing.ts";
-import { ConcurrencyLimiter } from "../transport/concurrency-limiter.ts";
+import { ConcurrencyLimiter } from "../transport/pipeline/concurrency-limiter.ts";
 import type { LastUsed } from "../verify/last-used.ts";
 import type { JobStats, Jobs } from "./jobs.ts";
 import type { Resources } from "./resources.ts";

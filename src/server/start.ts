@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { MetricsPort } from "../observability/metrics/port.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
-import { isOurs } from "../postgres/server-log.ts";
+import { isOurs } from "../postgres/connection/server-log.ts";
 import type { Config } from "./config/config.ts";
 import { dangersOf } from "./config/dangers.ts";
 import { cannotListen, requireFree } from "./listening.ts";

@@ -10,16 +10,16 @@ import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { Guard } from "../auth/guard.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
-import { tracePipeline } from "./call-pipeline.ts";
-import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
 import { type Check, createCheck, createExtAuthz, EXT_AUTHZ } from "./gateways/ext-authz.ts";
 import { createForwardAuth, FORWARD_AUTH, type ForwardAuth } from "./gateways/forward-auth.ts";
 import { createIntrospection, INTROSPECTION, type IntrospectionPipeline } from "./gateways/introspect.ts";
-import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./health.ts";
-import { registerOpenApi } from "./openapi.ts";
-import { createReflection } from "./reflection.ts";
-import { createRpc, traceRpc } from "./rpc-pipeline.ts";
+import { tracePipeline } from "./pipeline/call-pipeline.ts";
+import type { ConcurrencyLimiter } from "./pipeline/concurrency-limiter.ts";
+import { createRpc, traceRpc } from "./pipeline/rpc-pipeline.ts";
+import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./services/health.ts";
+import { registerOpenApi } from "./services/openapi.ts";
+import { createReflection } from "./services/reflection.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
 
 export interface ServerOptions

@@ -3,24 +3,24 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Rpc } from "../api/rpc.ts";
 import type { Guard } from "../auth/guard.ts";
-import { registerAccessLog } from "./access-log.ts";
-import type { CallCounters } from "./call-metrics.ts";
 import { registerConnect, type StreamingRpc } from "./connect/register.ts";
-import { clientErrorHandler, refuseConnect } from "./errors/client-error.ts";
-import { answerErrors, handleError } from "./errors/error-handler.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
 import { createFastPath } from "./fast-path/fast-path.ts";
 import { type Check, checkRpc } from "./gateways/ext-authz.ts";
 import { type ForwardAuth, registerForwardAuth } from "./gateways/forward-auth.ts";
 import { type IntrospectionPipeline, registerIntrospection } from "./gateways/introspect.ts";
-import { requestIdOf } from "./headers.ts";
 import type { Certificate } from "./listener/acceptor.ts";
+import { clientErrorHandler, refuseConnect } from "./listener/client-error.ts";
 import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
-import { OutageLog } from "./outage-log.ts";
-import { type BodyBudget, bodyReader } from "./request-body.ts";
-import { checkHosts, checkMethods, createHostCheck, type RequestPolicy } from "./request-checks.ts";
+import { registerAccessLog } from "./pipeline/access-log.ts";
+import type { CallCounters } from "./pipeline/call-metrics.ts";
+import { OutageLog } from "./pipeline/outage-log.ts";
 import { makeRoutes, registerRest } from "./rest/register.ts";
+import { checkHosts, checkMethods, createHostCheck, type RequestPolicy } from "./rest/request-checks.ts";
+import { answerErrors, handleError } from "./wire/error-handler.ts";
+import { requestIdOf } from "./wire/headers.ts";
+import { type BodyBudget, bodyReader } from "./wire/request-body.ts";
 
 export interface TransportOptions {
   /** Unary RPCs, over Connect, gRPC and gRPC-Web, and over REST where they have `google.api.http` annotations. */

@@ -24,7 +24,7 @@ const MAX_STATEMENTS = 2;
 const MAX_LOOKUPS = 1000;
 
 /**
- * Maximum lookups queued: as many as the calls that may wait (`transport/concurrency-limiter.ts`), plus ten statements. A call that is rejected
+ * Maximum lookups queued: as many as the calls that may wait (`transport/pipeline/concurrency-limiter.ts`), plus ten statements. A call that is rejected
  * because it would have to wait leaves its lookup in the queue.
  */
 const MAX_QUEUE = 10_000;

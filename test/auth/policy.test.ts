@@ -12,9 +12,9 @@ import { rowOf, SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { createGuard, type GuardedRpc } from "../../src/auth/guard.ts";
 import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { KeyholdError } from "../../src/domain/errors.ts";
-import { createHealth } from "../../src/transport/health.ts";
-import { createReflection } from "../../src/transport/reflection.ts";
 import { createServer } from "../../src/transport/server.ts";
+import { createHealth } from "../../src/transport/services/health.ts";
+import { createReflection } from "../../src/transport/services/reflection.ts";
 import { bareServer } from "../support/bare-server.ts";
 import { table } from "../support/conformance.ts";
 

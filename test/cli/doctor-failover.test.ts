@@ -6,7 +6,7 @@ import { evaluateReplication } from "../../src/cli/doctor/checks/replication.ts"
 import { runChecks } from "../../src/cli/doctor/run-checks.ts";
 import { serverRole } from "../../src/embedded-postgres/cluster.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { parseStandbyNames } from "../../src/postgres/replication.ts";
+import { parseStandbyNames } from "../../src/postgres/connection/replication.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";

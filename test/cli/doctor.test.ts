@@ -11,7 +11,7 @@ import { evaluateVersion } from "../../src/cli/doctor/checks/server-settings.ts"
 import { type NamedFinding, runChecks } from "../../src/cli/doctor/run-checks.ts";
 import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { prepareOwned } from "../../src/postgres/schema.ts";
+import { prepareOwned } from "../../src/postgres/migrations/schema.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { rootSecretId } from "../../src/server/root-secrets/rings.ts";
 import { start, usedDataDir } from "../embedded-postgres/support.ts";

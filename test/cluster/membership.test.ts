@@ -1,7 +1,7 @@
 import postgres, { type Sql } from "postgres";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRenewLease } from "../../src/postgres/leases.ts";
-import { lsn, positionColumns } from "../../src/postgres/server-position.ts";
+import { createRenewLease } from "../../src/postgres/cluster/leases.ts";
+import { lsn, positionColumns } from "../../src/postgres/connection/server-position.ts";
 import { openSchema } from "../postgres/new-keys.ts";
 import { eventually } from "../support/keyhold.ts";
 import { joined, newNode, type TestNode, TTL } from "./nodes.ts";

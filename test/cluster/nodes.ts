@@ -3,10 +3,10 @@ import type { FeedSession, RenewLease } from "../../src/cluster/change-feed.ts";
 import type { ChangeNotification } from "../../src/cluster/cluster-session.ts";
 import { Membership } from "../../src/cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
-import { propagating } from "../../src/postgres/change-committer.ts";
-import { createOpenFeed } from "../../src/postgres/change-feed.ts";
-import { createRenewLease } from "../../src/postgres/leases.ts";
-import { Pool } from "../../src/postgres/pool.ts";
+import { propagating } from "../../src/postgres/cluster/change-committer.ts";
+import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
+import { createRenewLease } from "../../src/postgres/cluster/leases.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 
 export interface TestNode {

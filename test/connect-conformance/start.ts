@@ -3,9 +3,9 @@ import { pino } from "pino";
 import type { Rpc } from "../../src/api/rpc.ts";
 import type { StreamingRpc } from "../../src/transport/connect/register.ts";
 import { type Codec, protoCodec } from "../../src/transport/fast-path/codecs.ts";
-import { JSON_OPTIONS } from "../../src/transport/json/reader.ts";
 import type { Certificate } from "../../src/transport/listener/acceptor.ts";
 import { createTransport } from "../../src/transport/transport.ts";
+import { JSON_OPTIONS } from "../../src/transport/wire/json/reader.ts";
 import { bareServer } from "../support/bare-server.ts";
 import { operator } from "../support/principal.ts";
 

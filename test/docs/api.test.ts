@@ -5,7 +5,7 @@ import { VerificationErrorSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.
 import { CODES } from "../../src/api/errors.ts";
 import { INVALID_REASONS } from "../../src/domain/errors.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import { HTTP_ERRORS, STATUSES } from "../../src/transport/errors/http-error.ts";
+import { HTTP_ERRORS, STATUSES } from "../../src/transport/wire/http-error.ts";
 import { ROOT, readPage } from "./blocks.ts";
 
 const api = readFileSync(resolve(ROOT, "docs/api.md"), "utf8");

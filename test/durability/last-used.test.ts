@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { Pool } from "../../src/postgres/pool.ts";
-import { createLastUsedStore } from "../../src/postgres/verification-store.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
+import { createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
 import { derive, importKey, succeeded, useService } from "../support/conformance.ts";
 import { issue, paths, verify } from "../support/rest.ts";
 

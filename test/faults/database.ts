@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Sql } from "postgres";
 import { database, owner, serverRole } from "../../src/embedded-postgres/cluster.ts";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
-import { bringUpToDate } from "../../src/postgres/schema.ts";
+import { bringUpToDate } from "../../src/postgres/migrations/schema.ts";
 import { freePort } from "../support/free-port.ts";
 import { superuserOf } from "../support/standby.ts";
 

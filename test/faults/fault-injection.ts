@@ -5,7 +5,7 @@ import { ClusterSession } from "../../src/cluster/cluster-session.ts";
 import { DatabaseHistory } from "../../src/cluster/history.ts";
 import { Lease } from "../../src/cluster/lease.ts";
 import { Membership } from "../../src/cluster/membership.ts";
-import { type Checkout, Pool, type Work } from "../../src/postgres/pool.ts";
+import { type Checkout, Pool, type Work } from "../../src/postgres/connection/pool.ts";
 import { KeyLoader } from "../../src/verify/key-loader.ts";
 import type { FaultName } from "./faults.ts";
 

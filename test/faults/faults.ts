@@ -25,7 +25,7 @@ export interface Fault {
 
 const HOUR = 3_600_000;
 
-/** Values under which results would have another meaning, or none (`postgres/session-settings.ts`); calls may fail with 503 only. */
+/** Values under which results would have another meaning, or none (`postgres/connection/session-settings.ts`); calls may fail with 503 only. */
 const SESSION_SETTINGS = [
   ["bytea_output", "escape"],
   ["DateStyle", "German, DMY"],

@@ -4,8 +4,8 @@ import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { createHashSchemes } from "../../src/hashing/hash-schemes.ts";
 import { rewrapHashSecrets } from "../../src/hashing/rewrap.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { createHashSchemeStore } from "../../src/postgres/hash-scheme-store.ts";
-import { Pool } from "../../src/postgres/pool.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
+import { createHashSchemeStore } from "../../src/postgres/hashes/hash-scheme-store.ts";
 import { anyServer } from "../support/no-cluster.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 

@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { HTTP_ERRORS, STATUSES } from "../../src/transport/errors/http-error.ts";
+import { HTTP_ERRORS, STATUSES } from "../../src/transport/wire/http-error.ts";
 import { http1Answers } from "./answers.ts";
 import type { Http2Outcome } from "./http2-exchange.ts";
 

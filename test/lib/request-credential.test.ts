@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type CredentialPlace, findCredential } from "../../src/lib/request-credential.ts";
-import { fieldsOf } from "../../src/transport/headers.ts";
+import { fieldsOf } from "../../src/transport/wire/headers.ts";
 import { table } from "../support/conformance.ts";
 
 const ALL: readonly CredentialPlace[] = [

@@ -1,5 +1,10 @@
 import { expect, test } from "vitest";
-import { acknowledgementText, barrierText, echoText, parseFeedEvent } from "../../src/postgres/change-feed-events.ts";
+import {
+  acknowledgementText,
+  barrierText,
+  echoText,
+  parseFeedEvent,
+} from "../../src/postgres/cluster/change-feed-events.ts";
 
 const ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 

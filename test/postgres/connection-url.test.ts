@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressOf, parseConnectionUrl } from "../../src/postgres/connection-url.ts";
+import { addressOf, parseConnectionUrl } from "../../src/postgres/connection/connection-url.ts";
 import { table } from "../support/conformance.ts";
 
 const PASSWORD = "p4ssw0rd";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { createOpenFeed } from "../../src/postgres/change-feed.ts";
-import { earliestTime, latestTime, readTime } from "../../src/postgres/expiry.ts";
-import { Pool } from "../../src/postgres/pool.ts";
+import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
+import { earliestTime, latestTime, readTime } from "../../src/postgres/keys/expiry.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 let database: TestDatabase;

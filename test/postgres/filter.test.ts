@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { HashAlgorithm } from "../../src/domain/raw-key-hash.ts";
 import type { Filter } from "../../src/keys/filter/filter.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import { compileFilter } from "../../src/postgres/filter.ts";
+import { compileFilter } from "../../src/postgres/lists/filter.ts";
 import { REASONS, someFilter, someKey, someString, someTime, UUIDS } from "../keys/filter/arbitrary.ts";
 import { matches, type Row } from "../keys/filter/oracle.ts";
 import { printFilter } from "../keys/filter/print.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { toNewRows } from "../../src/postgres/insert-rows.ts";
+import { toNewRows } from "../../src/postgres/keys/insert-rows.ts";
 import { newKey } from "./new-keys.ts";
 
 test("each row has the times of its own key, in any order", () => {

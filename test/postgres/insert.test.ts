@@ -3,11 +3,11 @@ import type { Sql } from "postgres";
 import { describe, expect, test } from "vitest";
 import type { ApiKey } from "../../src/domain/key.ts";
 import type { Insertion, NewKey } from "../../src/keys/store.ts";
-import { copyRows } from "../../src/postgres/copy-rows.ts";
-import { COPY_ROWS, insertKeys } from "../../src/postgres/insert.ts";
-import { toNewRows } from "../../src/postgres/insert-rows.ts";
-import type { Pool } from "../../src/postgres/pool.ts";
-import { KEY_COLUMNS } from "../../src/postgres/rows.ts";
+import type { Pool } from "../../src/postgres/connection/pool.ts";
+import { copyRows } from "../../src/postgres/keys/copy-rows.ts";
+import { COPY_ROWS, insertKeys } from "../../src/postgres/keys/insert.ts";
+import { toNewRows } from "../../src/postgres/keys/insert-rows.ts";
+import { KEY_COLUMNS } from "../../src/postgres/keys/rows.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
 /** Texts with a meaning in COPY, arrays or JSON (PostgreSQL docs, COPY and 8.15.6), and ordinary texts. */

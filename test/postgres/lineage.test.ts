@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
-import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { migrate, readMigrations } from "../../src/postgres/migrations/migrate.ts";
 import { connect } from "../support/driver-client.ts";
 import { addDescendants, countDescendants } from "../support/lineage.ts";
 import { isAwaited } from "../support/locked-row.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import { type WeekRange, weekRangeOf } from "../../src/postgres/list-by-week.ts";
+import { type WeekRange, weekRangeOf } from "../../src/postgres/lists/list-by-week.ts";
 
 const [A = "", B = "", C = ""] = ["2030-01-01", "2030-02-01", "2030-03-01"].map((day) => `${day}T00:00:00.000000Z`);
 const NEVER = "1970-01-01T00:00:00Z";

@@ -7,8 +7,8 @@ import type { KeyKind } from "../../src/domain/key.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
 import type { ListQuery } from "../../src/keys/store.ts";
-import { compileFilter } from "../../src/postgres/filter.ts";
-import { createLists, listKeys, selectPage } from "../../src/postgres/list-keys.ts";
+import { compileFilter } from "../../src/postgres/lists/filter.ts";
+import { createLists, listKeys, selectPage } from "../../src/postgres/lists/list-keys.ts";
 import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase } from "../support/postgres.ts";
 

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
-import { batchInserts } from "../../src/postgres/batch-inserts.ts";
-import { propagating } from "../../src/postgres/change-committer.ts";
-import { Pool } from "../../src/postgres/pool.ts";
+import { propagating } from "../../src/postgres/cluster/change-committer.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
+import { batchInserts } from "../../src/postgres/keys/batch-inserts.ts";
 import { noNodes } from "../support/no-cluster.ts";
 import { startCuttingProxy } from "../support/tcp-proxy.ts";
 import { newKey, openSchema } from "./new-keys.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Sql } from "postgres";
 import { expect, inject, onTestFinished, test } from "vitest";
-import { type Migration, migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { type Migration, migrate, readMigrations } from "../../src/postgres/migrations/migrate.ts";
 import { connect } from "../support/driver-client.ts";
 import { createEmptyDatabase, type TestDatabase } from "../support/postgres.ts";
 import { startTestServer } from "../support/server.ts";

@@ -3,21 +3,25 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ServerObserver } from "../../src/cluster/server-id.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import { createBulkStore } from "../../src/postgres/bulk-store.ts";
-import type { ChangeCommitter } from "../../src/postgres/change-committer.ts";
-import { findConflicts } from "../../src/postgres/conflicts.ts";
-import { createDescendantStore } from "../../src/postgres/descendant-store.ts";
-import { findSuspectedDuplicates } from "../../src/postgres/duplicate-raw-keys.ts";
-import { findExpiringTokens } from "../../src/postgres/expiring-tokens.ts";
-import { earliestTime, readTime } from "../../src/postgres/expiry.ts";
-import { createHashSchemeStore } from "../../src/postgres/hash-scheme-store.ts";
-import { createHmacKeyStore } from "../../src/postgres/hmac-key-store.ts";
-import { createLists } from "../../src/postgres/list-keys.ts";
-import { listNodes } from "../../src/postgres/nodes.ts";
-import { Pool } from "../../src/postgres/pool.ts";
-import { countDigestKeys, listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/root-secret-use.ts";
-import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
-import { createFindKeys, createLastUsedStore } from "../../src/postgres/verification-store.ts";
+import type { ChangeCommitter } from "../../src/postgres/cluster/change-committer.ts";
+import { listNodes } from "../../src/postgres/cluster/nodes.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
+import { createHashSchemeStore } from "../../src/postgres/hashes/hash-scheme-store.ts";
+import { createHmacKeyStore } from "../../src/postgres/hashes/hmac-key-store.ts";
+import { createBulkStore } from "../../src/postgres/keys/bulk-store.ts";
+import { findConflicts } from "../../src/postgres/keys/conflicts.ts";
+import { createDescendantStore } from "../../src/postgres/keys/descendant-store.ts";
+import { findSuspectedDuplicates } from "../../src/postgres/keys/duplicate-raw-keys.ts";
+import { findExpiringTokens } from "../../src/postgres/keys/expiring-tokens.ts";
+import { earliestTime, readTime } from "../../src/postgres/keys/expiry.ts";
+import { createFindKeys, createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
+import { createLists } from "../../src/postgres/lists/list-keys.ts";
+import {
+  countDigestKeys,
+  listUsedRootSecrets,
+  recordRootSecretUse,
+} from "../../src/postgres/signing/root-secret-use.ts";
+import { createSigningKeyStore } from "../../src/postgres/signing/signing-key-store.ts";
 import { table } from "../support/conformance.ts";
 import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { operator } from "../support/principal.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
-import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
+import { migrate, readMigrations } from "../../src/postgres/migrations/migrate.ts";
 import { connect } from "../support/driver-client.ts";
 import { eventually } from "../support/keyhold.ts";
 import { isAwaited } from "../support/locked-row.ts";

@@ -1,8 +1,8 @@
 import type { Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { serverRole } from "../../src/embedded-postgres/cluster.ts";
-import { readRights } from "../../src/postgres/rights.ts";
-import { bringUpToDate, openSchema, prepareOwned } from "../../src/postgres/schema.ts";
+import { readRights } from "../../src/postgres/migrations/rights.ts";
+import { bringUpToDate, openSchema, prepareOwned } from "../../src/postgres/migrations/schema.ts";
 import { start, usedDataDir } from "../embedded-postgres/support.ts";
 import { connect } from "../support/driver-client.ts";
 import { runKeyhold } from "../support/keyhold.ts";

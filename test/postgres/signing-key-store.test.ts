@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test } from "vitest";
 import { deriveKeyRing, parseRootSecret } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { propagating } from "../../src/postgres/change-committer.ts";
-import { CHANGES_CHANNEL } from "../../src/postgres/change-feed-events.ts";
-import { Pool } from "../../src/postgres/pool.ts";
-import { openPrimary } from "../../src/postgres/primary.ts";
-import { createSigningKeyStore } from "../../src/postgres/signing-key-store.ts";
+import { propagating } from "../../src/postgres/cluster/change-committer.ts";
+import { CHANGES_CHANNEL } from "../../src/postgres/cluster/change-feed-events.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
+import { openPrimary } from "../../src/postgres/connection/primary.ts";
+import { createSigningKeyStore } from "../../src/postgres/signing/signing-key-store.ts";
 import { generateSigningKey } from "../../src/token/signing-key.ts";
 import { anyServer, noNodes } from "../support/no-cluster.ts";
 import { ROOT_SECRET } from "../support/server.ts";

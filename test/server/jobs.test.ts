@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
-import { Leadership } from "../../src/postgres/leadership.ts";
+import { Leadership } from "../../src/postgres/cluster/leadership.ts";
 import { type Job, Jobs, type JobsOptions } from "../../src/server/jobs.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";

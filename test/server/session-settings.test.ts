@@ -1,6 +1,6 @@
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { Pool } from "../../src/postgres/pool.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
 import { derive, importKey, newRawKey, table } from "../support/conformance.ts";
 import { hasPgBouncer, PgBouncer } from "../support/pgbouncer.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase, userOf } from "../support/postgres.ts";

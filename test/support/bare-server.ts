@@ -1,6 +1,6 @@
-import { uncounted } from "../../src/transport/call-metrics.ts";
-import { ConcurrencyLimiter } from "../../src/transport/concurrency-limiter.ts";
-import { BodyBudget } from "../../src/transport/request-body.ts";
+import { uncounted } from "../../src/transport/pipeline/call-metrics.ts";
+import { ConcurrencyLimiter } from "../../src/transport/pipeline/concurrency-limiter.ts";
+import { BodyBudget } from "../../src/transport/wire/request-body.ts";
 
 /** Options of a server without RPCs or configuration. */
 export function bareServer() {

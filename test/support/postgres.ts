@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import postgres from "postgres";
 import { inject } from "vitest";
-import { bringUpToDate } from "../../src/postgres/schema.ts";
+import { bringUpToDate } from "../../src/postgres/migrations/schema.ts";
 
 export interface TestDatabase {
   /** URL of the database with the privileges of a server, which `keyhold migrate` grants. Any client can parse it. */

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { openClientSocket } from "../../src/postgres/client-socket.ts";
-import { parseConnectionUrl, socketFile } from "../../src/postgres/connection-url.ts";
+import { openClientSocket } from "../../src/postgres/connection/client-socket.ts";
+import { parseConnectionUrl, socketFile } from "../../src/postgres/connection/connection-url.ts";
 
 /** Options of the `postgres` client; its types do not know `socket`. */
 export interface SocketOptions {

@@ -9,8 +9,8 @@ import { changeOwnerOfTree } from "../../src/embedded-postgres/ownership.ts";
 import { type Postmaster, startPostmaster } from "../../src/embedded-postgres/postmaster.ts";
 import { describeProcess, poll, signalProcess } from "../../src/embedded-postgres/process.ts";
 import { makeSocketDir } from "../../src/embedded-postgres/socket.ts";
-import { type Host, socketFile } from "../../src/postgres/connection-url.ts";
-import { bringUpToDate } from "../../src/postgres/schema.ts";
+import { type Host, socketFile } from "../../src/postgres/connection/connection-url.ts";
+import { bringUpToDate } from "../../src/postgres/migrations/schema.ts";
 import { freePort } from "./free-port.ts";
 
 export type Settings = Readonly<Record<string, string>>;

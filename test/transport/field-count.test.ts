@@ -7,7 +7,7 @@ import {
 } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { BatchCreateImportedApiKeysRequestSchema } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { CreateIssuedApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { fieldBound } from "../../src/transport/field-count.ts";
+import { fieldBound } from "../../src/transport/wire/field-count.ts";
 
 /** The limit on values in JSON. */
 const MAX = 250_000;

@@ -15,7 +15,7 @@ import {
 } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
-import { MAX_REQUESTS } from "../../src/transport/reflection.ts";
+import { MAX_REQUESTS } from "../../src/transport/services/reflection.ts";
 import { table, useService } from "../support/conformance.ts";
 import { frame } from "../support/wire.ts";
 

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { defaultLimits } from "../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../src/transport/listener/server.ts";
-import { BodyBudget, bodyReader } from "../../src/transport/request-body.ts";
+import { BodyBudget, bodyReader } from "../../src/transport/wire/request-body.ts";
 
 const readBody = bodyReader(new BodyBudget(1000));
 

@@ -1,8 +1,8 @@
 import { chmod, mkdtemp } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { migrate, readMigrations } from "../../src/postgres/migrate.ts";
-import { bringUpToDate } from "../../src/postgres/schema.ts";
+import { migrate, readMigrations } from "../../src/postgres/migrations/migrate.ts";
+import { bringUpToDate } from "../../src/postgres/migrations/schema.ts";
 import { GrpcClient } from "../faults/clients/grpc-client.ts";
 import { type ClusterNode, startCluster } from "../faults/cluster.ts";
 import { type Database, startDatabase } from "../faults/database.ts";

@@ -2,7 +2,7 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { json, object, REQUEST_ID } from "./responses.ts";
 import { openEnum, refTo } from "./schema.ts";
 
-/** What is served beside the RPCs: health (src/transport/health.ts). */
+/** What is served beside the RPCs: health (src/transport/services/health.ts). */
 const TAG = "Health";
 
 export const PLAIN_TAGS = [{ name: TAG, description: "Liveness and readiness of the server." }];

@@ -7,7 +7,7 @@ import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
-import type { HttpErrorReason } from "../../src/transport/errors/http-error.ts";
+import type { HttpErrorReason } from "../../src/transport/wire/http-error.ts";
 
 /** What a program looks at in an error. */
 export type Reason = ErrorCode | HttpErrorReason;

@@ -1,5 +1,5 @@
-import { findPending, readMigrations } from "../../postgres/migrate.ts";
-import { Pool } from "../../postgres/pool.ts";
+import { Pool } from "../../postgres/connection/pool.ts";
+import { findPending, readMigrations } from "../../postgres/migrations/migrate.ts";
 import type { Config } from "../../server/config/config.ts";
 import { type DatabaseServer, hasEmbeddedFiles, openDatabaseServer } from "../../server/database-server.ts";
 import { explain } from "../failure.ts";

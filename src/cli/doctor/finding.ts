@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { Database } from "../../postgres/pool.ts";
+import type { Database } from "../../postgres/connection/pool.ts";
 import type { Config } from "../../server/config/config.ts";
 import type { Rings } from "../../server/root-secrets/rings.ts";
 

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../domain/errors.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
-import type { CountWorkers } from "../../transport/health.ts";
+import type { CountWorkers } from "../../transport/services/health.ts";
 
 /** A message from the primary to a worker. */
 export type PrimaryMessage =

@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../domain/errors.ts";
 import { parseNetworks } from "../../lib/client-address.ts";
-import { parseConnectionUrl } from "../../postgres/connection-url.ts";
+import { parseConnectionUrl } from "../../postgres/connection/connection-url.ts";
 
 /** Returns the value of a variable; undefined if it is not set or empty. */
 export type Get = (name: string) => string | undefined;

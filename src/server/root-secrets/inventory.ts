@@ -1,6 +1,6 @@
 import type { StoredHashing } from "../../hashing/store.ts";
-import type { Database } from "../../postgres/pool.ts";
-import { countDigestKeys, type DigestKeyUse, listUsedRootSecrets } from "../../postgres/root-secret-use.ts";
+import type { Database } from "../../postgres/connection/pool.ts";
+import { countDigestKeys, type DigestKeyUse, listUsedRootSecrets } from "../../postgres/signing/root-secret-use.ts";
 import { isInUse, type SigningKeyRecord } from "../../token/signing-key.ts";
 import type { Rings } from "./rings.ts";
 

@@ -1,7 +1,7 @@
 import { createContextKey, type HandlerContext } from "@connectrpc/connect";
 import type { FastifyRequest } from "fastify";
-import type { Protocol } from "../call-metrics.ts";
-import { FastifyCall } from "../fastify-call.ts";
+import { FastifyCall } from "../wire/fastify-call.ts";
+import type { Protocol } from "../wire/protocol.ts";
 
 /** Context key of the Fastify request of a call. */
 export const requestKey = createContextKey<FastifyRequest | undefined>(undefined);

@@ -7,16 +7,16 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { FastifyRequest } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
-import { boundDeadlines } from "../deadline.ts";
-import { renderError } from "../errors/error-handler.ts";
-import { HttpError, type HttpErrorReason } from "../errors/http-error.ts";
 import { HEAD_BYTES, isOneFrame } from "../fast-path/protocols.ts";
-import { fieldBound } from "../field-count.ts";
-import { LONG, readJsonOfAnyLength } from "../json/reader.ts";
-import { valueLimits } from "../json/scan.ts";
-import type { ReadBody } from "../request-body.ts";
+import { boundDeadlines } from "../wire/deadline.ts";
+import { renderError } from "../wire/error-handler.ts";
+import { fieldBound } from "../wire/field-count.ts";
+import { unescapeMessage } from "../wire/grpc-error.ts";
+import { HttpError, type HttpErrorReason } from "../wire/http-error.ts";
+import { LONG, readJsonOfAnyLength } from "../wire/json/reader.ts";
+import { valueLimits } from "../wire/json/scan.ts";
+import type { ReadBody } from "../wire/request-body.ts";
 import { callKey, requestKey } from "./call.ts";
-import { unescapeMessage } from "./grpc-error.ts";
 
 /** Connect's handler of an RPC, for every protocol and HTTP server. */
 type Handler = ConnectRouter["handlers"][number];

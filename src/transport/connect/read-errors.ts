@@ -3,11 +3,11 @@ import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../domain/errors.ts";
-import { codeName, rpcName } from "../call-metrics.ts";
-import { timedOut } from "../deadline.ts";
-import { HttpError } from "../errors/http-error.ts";
-import { readJsonMessage } from "../json/reader.ts";
-import { BODY, valueLimits } from "../json/scan.ts";
+import { timedOut } from "../wire/deadline.ts";
+import { HttpError } from "../wire/http-error.ts";
+import { readJsonMessage } from "../wire/json/reader.ts";
+import { BODY, valueLimits } from "../wire/json/scan.ts";
+import { codeName, rpcName } from "../wire/protocol.ts";
 import { callOf } from "./call.ts";
 
 /** For Connect's option `requestGate`. The only hook before the response to an unreadable request is the signal, aborted with the error. */

@@ -3,21 +3,15 @@ import type { FastifyBaseLogger } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { LogFields, WriteEntry } from "../access-log.ts";
-import {
-  type CallCounter,
-  type CallCounters,
-  CLIENT_CLOSED_REQUEST,
-  codeName,
-  OK,
-  type Protocol,
-} from "../call-metrics.ts";
-import type { Pipeline } from "../call-pipeline.ts";
-import { type Deadline, MAX_TIMER, timedOut } from "../deadline.ts";
-import { HttpError } from "../errors/http-error.ts";
-import { type Headers, headerOf, headersOf, requestIdOf, valuesOf } from "../headers.ts";
-import type { OutageLog } from "../outage-log.ts";
-import type { BodyBudget } from "../request-body.ts";
+import type { LogFields, WriteEntry } from "../pipeline/access-log.ts";
+import type { CallCounter, CallCounters } from "../pipeline/call-metrics.ts";
+import type { Pipeline } from "../pipeline/call-pipeline.ts";
+import type { OutageLog } from "../pipeline/outage-log.ts";
+import { type Deadline, MAX_TIMER, timedOut } from "../wire/deadline.ts";
+import { type Headers, headerOf, headersOf, requestIdOf, valuesOf } from "../wire/headers.ts";
+import { HttpError } from "../wire/http-error.ts";
+import { CLIENT_CLOSED_REQUEST, codeName, OK, type Protocol } from "../wire/protocol.ts";
+import type { BodyBudget } from "../wire/request-body.ts";
 
 /** Header names and values in turn: Node writes them without looking each one up. */
 export type HeaderList = string[];

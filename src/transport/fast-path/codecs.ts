@@ -25,9 +25,9 @@ import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { memoize } from "../../lib/memoize.ts";
-import { fieldBound } from "../field-count.ts";
-import { readJsonMessage } from "../json/reader.ts";
-import { BODY, valueLimits } from "../json/scan.ts";
+import { fieldBound } from "../wire/field-count.ts";
+import { readJsonMessage } from "../wire/json/reader.ts";
+import { BODY, valueLimits } from "../wire/json/scan.ts";
 
 /** What an RPC returns; it need not be a message yet. */
 export type Response = MessageInitShape<Implementation["method"]["output"]>;

@@ -1,12 +1,12 @@
-import { createAccessLogWriter } from "../access-log.ts";
 import { type Check, EXT_AUTHZ } from "../gateways/ext-authz.ts";
 import type { ForwardAuth } from "../gateways/forward-auth.ts";
 import { isForwardAuth } from "../gateways/forward-auth-target.ts";
-import { type Headers, headerOf } from "../headers.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { RequestInterceptor } from "../listener/request-interceptor.ts";
-import { type CheckHost, isHost } from "../request-checks.ts";
-import { TickBudget } from "../tick-budget.ts";
+import { createAccessLogWriter } from "../pipeline/access-log.ts";
+import { type CheckHost, isHost } from "../rest/request-checks.ts";
+import { type Headers, headerOf } from "../wire/headers.ts";
+import { TickBudget } from "../wire/tick-budget.ts";
 import type { CallContext, FastCall, FastRoute } from "./call.ts";
 import type { FastRpc } from "./codecs.ts";
 import { extAuthzRoutes } from "./ext-authz-route.ts";

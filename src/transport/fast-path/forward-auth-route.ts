@@ -1,9 +1,10 @@
 import type { GatewayRequest } from "../../api/gateways/authorize.ts";
 import { failed, type GatewayDecision } from "../../api/gateways/decision.ts";
 import { memoize } from "../../lib/memoize.ts";
-import { type CallCounters, codeOfStatus } from "../call-metrics.ts";
 import { FORWARD_AUTH, type ForwardAuth } from "../gateways/forward-auth.ts";
 import { ForwardAuthRequest } from "../gateways/forward-auth-request.ts";
+import type { CallCounters } from "../pipeline/call-metrics.ts";
+import { codeOfStatus } from "../wire/protocol.ts";
 import type { Answer, FastCall, FastRoute } from "./call.ts";
 
 /** Returns the route of requests to the forward-auth endpoint without a body, in any method. */

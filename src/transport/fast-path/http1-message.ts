@@ -1,7 +1,7 @@
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import { systemClock } from "../../lib/clock.ts";
-import type { Headers } from "../headers.ts";
+import type { Headers } from "../wire/headers.ts";
 import type { Answer } from "./call.ts";
 
 /** The head of a request (RFC 9112 §2.1). */

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
-import { certificateSubjectOf } from "../listener/client-certificate.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { Http1Connections, NodeHttp1 } from "../listener/request-interceptor.ts";
+import { certificateSubjectOf } from "../wire/client-certificate.ts";
 import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
 import { type Head, type Methods, readHead, writeResponse } from "./http1-message.ts";
 

@@ -1,6 +1,6 @@
 import { constants, type Http2Stream, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
-import { certificateSubjectOf } from "../listener/client-certificate.ts";
-import { BodyBuffer } from "../request-body.ts";
+import { certificateSubjectOf } from "../wire/client-certificate.ts";
+import { BodyBuffer } from "../wire/request-body.ts";
 import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
 
 const WITH_TRAILERS = { waitForTrailers: true };

@@ -4,14 +4,15 @@ import { compressedFlag, mergeNonProtocolHeaders } from "@connectrpc/connect/pro
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { Call, Rpc } from "../../api/rpc.ts";
 import { isShared, memoize } from "../../lib/memoize.ts";
-import { type CallCounters, rpcName } from "../call-metrics.ts";
-import { grpcStatus } from "../connect/grpc-error.ts";
 import { unexpectedCompression } from "../connect/read-errors.ts";
-import { CONNECT_DEADLINE, GRPC_DEADLINE } from "../deadline.ts";
-import { errorResponse, jsonFields } from "../errors/error-body.ts";
-import { HttpError } from "../errors/http-error.ts";
-import { JSON_OPTIONS } from "../json/reader.ts";
+import type { CallCounters } from "../pipeline/call-metrics.ts";
 import { readRestRules } from "../rest/http-rule.ts";
+import { CONNECT_DEADLINE, GRPC_DEADLINE } from "../wire/deadline.ts";
+import { errorResponse, jsonFields } from "../wire/error-body.ts";
+import { grpcStatus } from "../wire/grpc-error.ts";
+import { HttpError } from "../wire/http-error.ts";
+import { JSON_OPTIONS } from "../wire/json/reader.ts";
+import { rpcName } from "../wire/protocol.ts";
 import type { Answer, FastCall, FastRoute, HeaderList } from "./call.ts";
 import { type Codec, type FastRpc, malformed, type Response } from "./codecs.ts";
 

@@ -15,11 +15,11 @@ import type { Guard } from "../../auth/guard.ts";
 import { type Principal, UNRESTRICTED } from "../../domain/principal.ts";
 import type { ClientAddressByEnvoy } from "../../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
-import { codeOfStatus, rpcName } from "../call-metrics.ts";
-import { createPipeline, type Pipeline } from "../call-pipeline.ts";
-import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
 import { malformed } from "../fast-path/codecs.ts";
-import { fieldBound } from "../field-count.ts";
+import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
+import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
+import { fieldBound } from "../wire/field-count.ts";
+import { codeOfStatus, rpcName } from "../wire/protocol.ts";
 
 const method = Authorization.method.check;
 

@@ -4,8 +4,8 @@ import { failed, type GatewayDecision, type OnDecision } from "../../api/gateway
 import { GATEWAY_SCOPE } from "../../auth/gateway-callers.ts";
 import type { Guard } from "../../auth/guard.ts";
 import type { ClientAddressOf } from "../../lib/client-address.ts";
-import { createPipeline, type Pipeline } from "../call-pipeline.ts";
-import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
+import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
+import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { RestCall } from "../rest/call.ts";
 import { ForwardAuthRequest } from "./forward-auth-request.ts";
 import { isForwardAuth } from "./forward-auth-target.ts";

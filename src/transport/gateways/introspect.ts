@@ -8,14 +8,14 @@ import type { Principal } from "../../domain/principal.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { createPipeline, type Pipeline } from "../call-pipeline.ts";
-import type { ConcurrencyLimiter } from "../concurrency-limiter.ts";
-import { HttpError } from "../errors/http-error.ts";
-import { oauthError } from "../errors/oauth-error.ts";
-import { mediaTypePattern } from "../media-type.ts";
-import { NO_BODY, type ReadBody } from "../request-body.ts";
+import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
+import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { RestCall } from "../rest/call.ts";
 import { type Json, sendJson } from "../rest/response.ts";
+import { HttpError } from "../wire/http-error.ts";
+import { mediaTypePattern } from "../wire/media-type.ts";
+import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
+import { oauthError } from "./oauth-error.ts";
 
 /** Its name in the log, metrics and traces. */
 export const INTROSPECTION = "keyhold.v2alpha1.Introspection/Introspect";

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { createServer } from "node:tls";
-import { storeSubject } from "./client-certificate.ts";
+import { storeSubject } from "../wire/client-certificate.ts";
 import { lingerOnClose } from "./closing.ts";
 import { type Protocol, sniff } from "./protocol-detection.ts";
 

@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import { FastifyCall } from "../fastify-call.ts";
+import { FastifyCall } from "../wire/fastify-call.ts";
 
 /** A call over REST. Create it before the first await. */
 export class RestCall extends FastifyCall {

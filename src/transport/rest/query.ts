@@ -3,7 +3,7 @@ import { checkAll, invalidArgument, invalidArguments } from "../../domain/errors
 import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
 import { suggestion } from "../../lib/nearest-name.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { findField, nameIn, notOfForm, valueForm } from "../json/fields.ts";
+import { findField, nameIn, notOfForm, valueForm } from "../wire/json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
 
 /**

@@ -9,7 +9,7 @@ import {
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
-import { JSON_OPTIONS } from "../json/reader.ts";
+import { JSON_OPTIONS } from "../wire/json/reader.ts";
 
 type Init = MessageInitShape<DescMessage>;
 type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;

@@ -4,7 +4,7 @@ import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { markDerivedMask } from "../../api/derived-mask.ts";
 import { invalidArguments } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import { findField, nameIn, notOfForm, valueIn } from "../json/fields.ts";
+import { findField, nameIn, notOfForm, valueIn } from "../wire/json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
 
 export function isFieldMask({ message }: DescField): boolean {

@@ -2,8 +2,8 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { CODES, toConnectError } from "../../../src/api/errors.ts";
 import { type ErrorCode, KeyholdError } from "../../../src/domain/errors.ts";
-import { HTTP_ERRORS, HttpError, type HttpErrorReason } from "../../../src/transport/errors/http-error.ts";
-import { oauthError } from "../../../src/transport/errors/oauth-error.ts";
+import { oauthError } from "../../../src/transport/gateways/oauth-error.ts";
+import { HTTP_ERRORS, HttpError, type HttpErrorReason } from "../../../src/transport/wire/http-error.ts";
 import { table } from "../../support/conformance.ts";
 
 const NAMES = ["invalid_request", "invalid_client", "insufficient_scope", "temporarily_unavailable", "server_error"];

@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { DeriveTokenRequestSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { BatchCreateImportedApiKeysRequestSchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { INVALID_REASONS, KeyholdError } from "../../../src/domain/errors.ts";
-import { parseLongJson, parseJson as parseWithin } from "../../../src/transport/json/reader.ts";
-import { MAX_JSON_DEPTH, valueLimits } from "../../../src/transport/json/scan.ts";
-import { syntaxErrorPosition } from "../../../src/transport/json/syntax-error.ts";
+import { parseLongJson, parseJson as parseWithin } from "../../../src/transport/wire/json/reader.ts";
+import { MAX_JSON_DEPTH, valueLimits } from "../../../src/transport/wire/json/scan.ts";
+import { syntaxErrorPosition } from "../../../src/transport/wire/json/syntax-error.ts";
 import { character } from "../rest/characters.ts";
 
 const limits = valueLimits(2 ** 24);

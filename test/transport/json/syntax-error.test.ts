@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { syntaxErrorPosition } from "../../../src/transport/json/syntax-error.ts";
+import { syntaxErrorPosition } from "../../../src/transport/wire/json/syntax-error.ts";
 
 const at = (line: number, column: number) => ` at line ${line}, column ${column}`;
 

@@ -6,7 +6,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { ErrorInfoSchema, RequestInfoSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { KeyholdError } from "../../../src/domain/errors.ts";
-import { STATUSES } from "../../../src/transport/errors/http-error.ts";
+import { STATUSES } from "../../../src/transport/wire/http-error.ts";
 import { send, sendRaw } from "./client.ts";
 import { compileLibrary, messageOf, methodsOf } from "./library.ts";
 import { MAX_REQUEST_BYTES, serve, type TestServer } from "./server.ts";

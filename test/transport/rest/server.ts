@@ -9,11 +9,11 @@ import {
 } from "@bufbuild/protobuf";
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Call, Rpc } from "../../../src/api/rpc.ts";
-import { answerErrors, handleError } from "../../../src/transport/errors/error-handler.ts";
 import { defaultLimits } from "../../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../../src/transport/listener/server.ts";
-import { BodyBudget, bodyReader } from "../../../src/transport/request-body.ts";
 import { makeRoutes, registerRest } from "../../../src/transport/rest/register.ts";
+import { answerErrors, handleError } from "../../../src/transport/wire/error-handler.ts";
+import { BodyBudget, bodyReader } from "../../../src/transport/wire/request-body.ts";
 import { operator } from "../../support/principal.ts";
 
 export function unaryMethodsOf(service: DescService): readonly DescMethodUnary[] {

@@ -5,9 +5,9 @@ import { bearerOf } from "../../../src/auth/caller-credential.ts";
 import { requireScope } from "../../../src/auth/guard.ts";
 import { ADMIN_SCOPES } from "../../../src/domain/admin-scopes.ts";
 import { UNRESTRICTED } from "../../../src/domain/principal.ts";
-import { OVERLOADED } from "../../../src/transport/concurrency-limiter.ts";
-import { toErrorBody } from "../../../src/transport/errors/error-body.ts";
-import { HttpError } from "../../../src/transport/errors/http-error.ts";
+import { OVERLOADED } from "../../../src/transport/pipeline/concurrency-limiter.ts";
+import { toErrorBody } from "../../../src/transport/wire/error-body.ts";
+import { HttpError } from "../../../src/transport/wire/http-error.ts";
 
 const NOBODY = { subject: "", method: "oidc", scopes: [], restrictions: UNRESTRICTED } as const;
 

@@ -1,4 +1,4 @@
-import { type ExpiringToken, findExpiringTokens } from "../../../postgres/expiring-tokens.ts";
+import { type ExpiringToken, findExpiringTokens } from "../../../postgres/keys/expiring-tokens.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 /** Checks for admin tokens, also of gateways, that are in use and expire soon, or that have expired while they were in use. */

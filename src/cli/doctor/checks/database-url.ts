@@ -1,7 +1,7 @@
 import { isLoopbackHost } from "../../../lib/host-names.ts";
-import { UNCHECKED_TLS_MODES } from "../../../postgres/connect.ts";
-import { addressOf, type Host, parseConnectionUrl } from "../../../postgres/connection-url.ts";
-import { type HostReport, readHosts } from "../../../postgres/hosts.ts";
+import { UNCHECKED_TLS_MODES } from "../../../postgres/connection/connect.ts";
+import { addressOf, type Host, parseConnectionUrl } from "../../../postgres/connection/connection-url.ts";
+import { type HostReport, readHosts } from "../../../postgres/connection/hosts.ts";
 import { type Check, error, type Finding, ok, warning } from "../finding.ts";
 
 /** Checks TLS of connections to a database on another machine. */

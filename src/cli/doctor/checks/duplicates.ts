@@ -2,7 +2,7 @@ import {
   findSuspectedDuplicates,
   MAX_SUSPECTED,
   type SuspectedDuplicate,
-} from "../../../postgres/duplicate-raw-keys.ts";
+} from "../../../postgres/keys/duplicate-raw-keys.ts";
 import { type Check, type DatabaseContext, ok, warning } from "../finding.ts";
 
 /** Maximum number of pairs in a message. */

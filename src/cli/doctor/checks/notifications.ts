@@ -1,5 +1,5 @@
-import { probeNotifications } from "../../../postgres/notify-probe.ts";
-import { readServers } from "../../../postgres/replication.ts";
+import { probeNotifications } from "../../../postgres/cluster/notify-probe.ts";
+import { readServers } from "../../../postgres/connection/replication.ts";
 import { type Check, type DatabaseContext, error, ok } from "../finding.ts";
 
 /** Timeout in milliseconds. A notification takes one or two. */

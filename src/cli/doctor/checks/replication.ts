@@ -4,7 +4,7 @@ import {
   readReplication,
   type Standby,
   type SynchronousStandbys,
-} from "../../../postgres/replication.ts";
+} from "../../../postgres/connection/replication.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 /** Checks what a failover may lose, and what blocks while a standby is down (docs/operating.md, "Failover"). */

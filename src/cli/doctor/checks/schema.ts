@@ -1,5 +1,5 @@
-import { findPending, readMigrations } from "../../../postgres/migrate.ts";
-import { readRights } from "../../../postgres/rights.ts";
+import { findPending, readMigrations } from "../../../postgres/migrations/migrate.ts";
+import { readRights } from "../../../postgres/migrations/rights.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 export const checkSchema: Check<DatabaseContext> = async ({ config, database }) => {

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { unwrapAffixes, unwrapHmacKey } from "../../../hashing/schemes.ts";
-import { readHashing } from "../../../postgres/hash-scheme-store.ts";
-import { readSigningKeys } from "../../../postgres/signing-key-store.ts";
+import { readHashing } from "../../../postgres/hashes/hash-scheme-store.ts";
+import { readSigningKeys } from "../../../postgres/signing/signing-key-store.ts";
 import type { Config } from "../../../server/config/config.ts";
 import { hasEmbeddedFiles } from "../../../server/database-server.ts";
 import { readRootSecrets, rootSecretFileOf } from "../../../server/root-secrets/file.ts";

@@ -1,6 +1,10 @@
 import { availableParallelism } from "node:os";
-import { listNodes } from "../../../postgres/nodes.ts";
-import { readConfiguredSettings, readServerSettings, type ServerSettings } from "../../../postgres/server-settings.ts";
+import { listNodes } from "../../../postgres/cluster/nodes.ts";
+import {
+  readConfiguredSettings,
+  readServerSettings,
+  type ServerSettings,
+} from "../../../postgres/connection/server-settings.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 /** The oldest supported release (postgresql.org/support/versioning). The tests run on 18. */
@@ -75,7 +79,7 @@ const checkOwnClock: Check<DatabaseContext> = async ({ database, clock }) => {
 /** Connections of a process outside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE). */
 const OUTSIDE_POOL = 10;
 
-/** That of the leader (`postgres/leadership.ts`), for all processes together. */
+/** That of the leader (`postgres/cluster/leadership.ts`), for all processes together. */
 const OF_LEADER = 1;
 
 const REMEDY = "raise max_connections, or lower KEYHOLD_DATABASE_POOL_SIZE or the workers";

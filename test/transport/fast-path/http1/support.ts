@@ -8,8 +8,6 @@ import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { ApiKeysService } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Call } from "../../../../src/api/rpc.ts";
-import { createAccessLogWriter } from "../../../../src/transport/access-log.ts";
-import { uncounted } from "../../../../src/transport/call-metrics.ts";
 import type { Answer, CallContext, FastRoute } from "../../../../src/transport/fast-path/call.ts";
 import { createHttp1Connections } from "../../../../src/transport/fast-path/http1.ts";
 import { type Methods, POST_ONLY } from "../../../../src/transport/fast-path/http1-message.ts";
@@ -17,8 +15,10 @@ import type { Certificate } from "../../../../src/transport/listener/acceptor.ts
 import { defaultLimits, type ListenerLimits } from "../../../../src/transport/listener/limits.ts";
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
 import { ListenerServer } from "../../../../src/transport/listener/server.ts";
-import { OutageLog } from "../../../../src/transport/outage-log.ts";
-import { BodyBudget } from "../../../../src/transport/request-body.ts";
+import { createAccessLogWriter } from "../../../../src/transport/pipeline/access-log.ts";
+import { uncounted } from "../../../../src/transport/pipeline/call-metrics.ts";
+import { OutageLog } from "../../../../src/transport/pipeline/outage-log.ts";
+import { BodyBudget } from "../../../../src/transport/wire/request-body.ts";
 import { operator } from "../../../support/principal.ts";
 import { stop } from "../../listener/support.ts";
 

@@ -1,0 +1,49 @@
+import type { Fragment, Sql } from "postgres";
+import type { Change } from "../../domain/change.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Adoption, StoreAdoption } from "../../verify/by-hash/adoption.ts";
+import { type ChangeCommitter, type ChangeWork, changeRow } from "../cluster/change-committer.ts";
+import { hex } from "../connection/array-types.ts";
+import { active } from "../keys/expiry.ts";
+import { type ChangedRow, toChange, updateRow } from "../keys/key-store.ts";
+import { forward } from "../keys/state-changes.ts";
+
+/**
+ * Stores the digests of a raw key in place of that of its hash, unless the key has changed its digest. Of concurrent adoptions one changes the
+ * row. Resolves when it is committed, and waits for no other node: before and after it the same raw key is accepted. Therefore it does not evict
+ * the key either, which its notification does: if the database is unreachable, the node may still need it for stale verdicts.
+ *
+ * @throws if a key with this raw key was imported since, or the database cannot be written
+ */
+export function createAdoptionStore(changes: ChangeCommitter, clock: Clock): StoreAdoption {
+  return async (adoption, principal) => {
+    const now = new Date(clock.now());
+    const work: ChangeWork<Change | null> = async (sql, ranOn) => {
+      const row = await changeRow<ChangedRow | { keyId: null }>(sql, adoptKey(sql, adoption, now), ranOn);
+      return row.keyId === null ? null : toChange("adopt", row, principal);
+    };
+    const { result } = await changes.commit(work, {
+      statement: "keys.adopt",
+      isUnknown: true,
+      isMade: (made) => made !== null,
+      changesOf: (made) => (made === null ? [] : [made]),
+    });
+    return result === null ? "already" : "adopted";
+  };
+}
+
+/** Importing the same fast hash again must still conflict, so its digests are kept. Those of a prefix would keep others from being imported. */
+function adoptKey(sql: Sql, { keyId, hashDigest, digest, otherDigests }: Adoption, now: Date): Fragment {
+  const others = sql.json(otherDigests.map((one) => ({ digest: hex(one.digest), digest_key_id: one.keyId })));
+  const hashed = sql`
+    CASE WHEN hash_parameters IS NULL THEN coalesce(other_digests, '[]') ||
+      jsonb_build_object('digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id) ELSE '[]' END`;
+  const set = sql`
+    digest = ${digest.digest}, digest_key_id = ${digest.keyId}, other_digests = ${others}::jsonb || ${hashed},
+    expire_time = CASE WHEN adopt_before_time IS NULL THEN expire_time ELSE adopted_expire_time END,
+    hash_algorithm = NULL, hash_scheme_id = NULL, hash_parameters = NULL, hash_prefix_length = NULL,
+    adopt_before_time = NULL, adopted_expire_time = NULL, adopt_time = ${now}, update_time = ${forward(sql, now)}`;
+  // A key that some node may have rejected as expired must not live on.
+  const conditions = [sql`hash_algorithm IS NOT NULL`, sql`digest = ${hashDigest.digest}`, active(sql, now)];
+  return updateRow(sql, { keyId, kind: "imported" }, set, conditions);
+}

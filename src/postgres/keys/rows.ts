@@ -1,0 +1,114 @@
+import type { CredentialDigest } from "../../credential/digest.ts";
+import type { ApiKey, StoredKey, VerifiableKey } from "../../domain/key.ts";
+import { parseTime } from "../connection/value-types.ts";
+
+/*
+ * The columns of `api_keys`. The driver names them as here (`connect.ts`), so a row has the properties of the domain's types: `key_id` is
+ * `keyId`.
+ */
+
+const VERIFIABLE_KEY_COLUMNS = [
+  "keyId",
+  "kind",
+  "actorId",
+  "scopes",
+  "metadata",
+  "expireTime",
+  "revokeTime",
+  "disableTime",
+  "allowedCidrs",
+  "restrictedToActorIds",
+] as const satisfies readonly (keyof VerifiableKey)[];
+
+export const KEY_COLUMNS = [
+  ...VERIFIABLE_KEY_COLUMNS,
+  "name",
+  "hint",
+  "createTime",
+  "updateTime",
+  "lastUsedTime",
+  "rotateTime",
+  "revocationReason",
+  "revocationDescription",
+  "disableReason",
+  "createdBy",
+  "hashAlgorithm",
+  "adoptBeforeTime",
+  "adoptTime",
+] as const satisfies readonly (keyof ApiKey)[];
+
+/** The columns of the secrets of a key. */
+export interface SecretsRow {
+  readonly secretVersion: number;
+  readonly digest: Buffer;
+  readonly digestKeyId: string;
+  readonly previousSecrets: readonly {
+    readonly version: number;
+    readonly digest: string;
+    readonly digest_key_id: string;
+    readonly expire_time: string;
+  }[];
+  /** Null unless only a hash of the raw key is known. */
+  readonly hashSchemeId: number | null;
+  readonly hashParameters: string | null;
+}
+
+const SECRETS_COLUMNS = [
+  "secretVersion",
+  "digest",
+  "digestKeyId",
+  "previousSecrets",
+  "hashSchemeId",
+  "hashParameters",
+] as const satisfies readonly (keyof SecretsRow)[];
+
+export const STORED_KEY_COLUMNS = [...KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
+export const VERIFIABLE_COLUMNS = [...VERIFIABLE_KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
+
+/** Returns the key in a row that has further columns. */
+export function toApiKey(row: ApiKey): ApiKey {
+  return pick(row, KEY_COLUMNS);
+}
+
+export function toStoredKey(row: ApiKey & SecretsRow): StoredKey {
+  return { key: toApiKey(row), secrets: toSecrets(row) };
+}
+
+/** The same with only the part of the key that verification needs. */
+export function toVerifiable(row: VerifiableKey & SecretsRow): StoredKey<VerifiableKey> {
+  return { key: pick(row, VERIFIABLE_KEY_COLUMNS), secrets: toSecrets(row) };
+}
+
+function pick<R extends object, K extends keyof R>(row: R, columns: readonly K[]): Pick<R, K> {
+  const picked: Partial<Pick<R, K>> = {};
+  for (const column of columns) picked[column] = row[column];
+  return picked as Pick<R, K>;
+}
+
+function toSecrets({
+  secretVersion,
+  digest,
+  digestKeyId,
+  previousSecrets,
+  hashSchemeId,
+  hashParameters,
+}: SecretsRow): StoredKey["secrets"] {
+  const previous = previousSecrets.map(({ version, digest, digest_key_id, expire_time }) => ({
+    version,
+    digest: toDigest(digest_key_id, Buffer.from(digest, "hex")),
+    expireTime: parseTime(expire_time),
+  }));
+  const current = { version: secretVersion, digest: toDigest(digestKeyId, digest), expireTime: null };
+  if (hashSchemeId === null) return [current, ...previous];
+  return [{ ...current, hash: { schemeId: hashSchemeId, parameters: hashParameters } }, ...previous];
+}
+
+/** Bytes of HMAC-SHA-256. */
+const DIGEST_LENGTH = 32;
+
+/** A digest of another length is no digest: without this check, its secret would seem to have been rotated. */
+function toDigest(keyId: string, digest: Buffer): CredentialDigest {
+  if (digest.length !== DIGEST_LENGTH)
+    throw new TypeError(`a stored digest has ${digest.length} bytes instead of ${DIGEST_LENGTH}`);
+  return { keyId, digest };
+}

@@ -1,0 +1,89 @@
+import type { Sql } from "postgres";
+import type { ServerObserver } from "../../cluster/server-id.ts";
+import type { VerifiableKey } from "../../domain/key.ts";
+import type { StoreLastUsed } from "../../verify/last-used.ts";
+import type { FindKeys, KeyLookup } from "../../verify/reader.ts";
+import { byteArray, hex } from "../connection/array-types.ts";
+import type { Database } from "../connection/pool.ts";
+import { serverId, type WithServer } from "../connection/server-position.ts";
+import { ownSession } from "../connection/session-settings.ts";
+import { type SecretsRow, toVerifiable, VERIFIABLE_COLUMNS } from "./rows.ts";
+
+/**
+ * Finds keys for verification, any number of look-ups with one statement. The statement returns the identity of its server, because a
+ * connection may lead to a former primary or a lagging standby.
+ */
+export function createFindKeys(database: Database, feed: ServerObserver): FindKeys {
+  return async (lookups) => {
+    const expected = feed.server;
+    const ids = lookups.flatMap((lookup) => lookup.keyId ?? []);
+    const digests = lookups.flatMap(digestsOf);
+    const isByHash = lookups.some(({ hashes }) => hashes !== undefined);
+    const found = await database.run((sql) => findRows(sql, ids, digests, isByHash), "keys.find");
+    feed.requireServer(found[0]?.server ?? "", expected);
+    const byId = new Map(found.map((row) => [row.keyId, row]));
+    const byDigest = new Map(found.flatMap((row) => namesOf(row).map((name) => [name, row] as const)));
+    return lookups.map((lookup) => {
+      const candidates = [
+        lookup.keyId === null ? undefined : byId.get(lookup.keyId),
+        ...digestsOf(lookup).map((digest) => byDigest.get(digest)),
+      ];
+      // The digest and the prefix of a key may both be looked up.
+      return [...new Set(candidates.filter((row) => row !== undefined))].map(toVerifiable);
+    });
+  };
+}
+
+function digestsOf({ digests, hashes = [] }: KeyLookup): string[] {
+  return [...digests, ...hashes].map(hex);
+}
+
+/** Returns the digests by which a row is found: besides that of its secret, those of its prefix if that is all that shows. */
+function namesOf({ kind, digest, prefixDigests }: FoundRow): string[] {
+  if (kind !== "imported") return [];
+  return [hex(digest), ...(prefixDigests ?? []).map((one) => one.digest)];
+}
+
+/** A statement that finds no key returns one row with the server alone. */
+type FoundRow = WithServer<FoundKey>;
+
+interface FoundKey extends VerifiableKey, SecretsRow {
+  /** Hexadecimal; present for a key with a slow hash. */
+  readonly prefixDigests?: readonly { readonly digest: string }[] | null;
+}
+
+/** Each condition uses one index (migration 0006). */
+function findRows(
+  sql: Sql,
+  ids: readonly string[],
+  digests: readonly string[],
+  isByHash: boolean,
+): PromiseLike<FoundRow[]> {
+  const prefixes = sql`, CASE WHEN hash_parameters IS NOT NULL THEN other_digests END AS prefix_digests`;
+  const byDigest = sql`ARRAY (SELECT key_id FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)})`;
+  return sql<FoundRow[]>`
+    SELECT ${serverId(sql)} AS server, ${sql(VERIFIABLE_COLUMNS)} ${isByHash ? prefixes : sql``} FROM (VALUES (1)) AS one LEFT JOIN api_keys
+    ON key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
+}
+
+/**
+ * Returns a function that advances `last_used_time`; it never moves it back. `last_used_mark`, which an index contains, advances with it once
+ * a day, so that all other updates of a key remain heap-only (PostgreSQL docs, 66.7). The keys are locked in the order of their ids, as by every
+ * statement that locks several: otherwise two of them could deadlock.
+ */
+export function createLastUsedStore(database: Database): StoreLastUsed {
+  return async (keyIds, minute) => {
+    await database.run(
+      (sql) => sql`
+        WITH older AS (
+          SELECT key_id AS older_key_id FROM api_keys
+          WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute}) AND ${ownSession(sql)}
+          ORDER BY key_id FOR NO KEY UPDATE
+        )
+        UPDATE api_keys SET last_used_time = ${minute},
+          last_used_mark = CASE
+            WHEN last_used_mark > ${minute}::timestamptz - interval '1 day' THEN last_used_mark ELSE ${minute} END
+        FROM older WHERE key_id = older_key_id`,
+    );
+  };
+}

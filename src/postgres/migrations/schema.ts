@@ -1,0 +1,93 @@
+import type { Sql } from "postgres";
+import { KeyholdError } from "../../domain/errors.ts";
+import { parseConnectionUrl } from "../connection/connection-url.ts";
+import { databaseError } from "../connection/errors.ts";
+import { openPrimary } from "../connection/primary.ts";
+import { findPending, migrate, readMigrations } from "./migrate.ts";
+import { mayMigrate, readRights } from "./rights.ts";
+
+/**
+ * Migrates the schema as its owner, grants the role of the servers its rights, and returns the names of the applied migrations.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` with a remedy when the user of the URL may not migrate.
+ */
+export function bringUpToDate(url: string, role: string | null): Promise<string[]> {
+  return overOne(url, async (sql) => migrate(sql, await readMigrations(), role).catch((error) => refuse(url, error)));
+}
+
+/**
+ * Checks, for a server, that the schema is current and that the role has its rights. Migrates if the role owns the schema. Returns the
+ * names of the applied migrations.
+ *
+ * @throws KeyholdError `DATABASE_UNAVAILABLE` with a remedy when the owner of the schema must act first.
+ */
+export function openSchema(url: string): Promise<string[]> {
+  return overOne(url, async (sql) => {
+    const migrations = await readMigrations();
+    const pending = await findPending(sql, migrations).catch((error) => refuse(url, error));
+    if (pending.length === 0) return requireRights(sql);
+    if (await mayMigrate(sql)) return migrate(sql, migrations);
+    throw notReady(`the database lacks ${pending.join(", ")}, which role ${await userOf(sql)} may not apply`);
+  });
+}
+
+async function requireRights(sql: Sql): Promise<string[]> {
+  const { role, missing } = await readRights(sql);
+  if (missing.length > 0) throw notReady(`role ${role} lacks the rights ${missing.join(", ")}`);
+  return [];
+}
+
+/** A database whose owner and superuser this process may connect as. */
+export interface OwnedDatabase {
+  /** URL of the owner of the schema. */
+  readonly url: string;
+  readonly superuserUrl: string;
+  /** Role of the servers. */
+  readonly serverRole: string;
+}
+
+/** Migrates a database that this process owns and grants the rights of the servers. Creates their role if an older release did not. */
+export function prepareOwned({ url, superuserUrl, serverRole }: OwnedDatabase): Promise<string[]> {
+  return overOne(url, async (sql) => {
+    const roles = await sql`SELECT FROM pg_roles WHERE rolname = ${serverRole}`;
+    if (roles.length === 0) await overOne(superuserUrl, (superuser) => createRole(superuser, serverRole));
+    return migrate(sql, await readMigrations(), serverRole);
+  });
+}
+
+/** Another process may create the role at the same time. */
+async function createRole(sql: Sql, role: string): Promise<void> {
+  await sql`CREATE ROLE ${sql(role)} LOGIN`.catch((error: { code?: string }) => {
+    if (error.code !== "42710" && error.code !== "23505") throw error;
+  });
+}
+
+/** Uses a separate connection without a statement timeout. */
+async function overOne<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  const opening = openPrimary({ url, statementTimeout: 0, prepare: false });
+  try {
+    return await work(await opening.ready.catch((error) => refuse(url, error)));
+  } catch (error) {
+    throw databaseError(error);
+  } finally {
+    await opening.end({ timeout: 5 });
+  }
+}
+
+/** Translates SQLSTATE insufficient_privilege, which connecting may raise too. */
+function refuse(url: string, error: { code?: string; message?: string }): never {
+  if (error.code !== "42501") throw error;
+  throw notReady(`role ${parseConnectionUrl(url).user} lacks a right (${error.message})`);
+}
+
+async function userOf(sql: Sql): Promise<string> {
+  const [row] = await sql<{ role: string }[]>`SELECT current_user AS role`;
+  return row?.role ?? "";
+}
+
+function notReady(why: string): KeyholdError {
+  return new KeyholdError(
+    "DATABASE_UNAVAILABLE",
+    `${why}: run \`keyhold migrate\` with the URL of the owner of the schema in KEYHOLD_DATABASE_MIGRATE_URL`,
+  );
+}

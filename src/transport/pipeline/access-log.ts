@@ -1,0 +1,138 @@
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { symbols } from "pino";
+import type { EndListener } from "../../api/rpc.ts";
+import { systemClock } from "../../lib/clock.ts";
+import { memoize } from "../../lib/memoize.ts";
+import { quote } from "../../lib/quote.ts";
+import { CLIENT_CLOSED_REQUEST, codeOfStatus, type Protocol } from "../wire/protocol.ts";
+import type { CallCounters } from "./call-metrics.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Log fields of the call, by name. */
+    facts: ({ rpc?: string; protocol?: Protocol; code?: string } & Record<string, string>) | undefined;
+    /** Receives the outcome of the call. */
+    onEnd: EndListener | undefined;
+    /** Work that the log entry waits for. */
+    work: Promise<unknown> | undefined;
+  }
+}
+
+/** Writes one line per request. The URL is not logged: a caller who confuses a key_id with a secret would leave the secret in the log. */
+export function registerAccessLog(fastify: FastifyInstance, counters: CallCounters): void {
+  const write = createAccessLogWriter(fastify.log);
+  /** The response is complete or the client has disconnected: the outcome is known, though work may continue. */
+  const end = (request: FastifyRequest, reply: FastifyReply) => {
+    const { raw, elapsedTime: elapsed } = reply;
+    // In HTTP/2 an incomplete response is also "finished" when its stream is closed.
+    const status = raw.writableEnded && raw.writableFinished ? reply.statusCode : CLIENT_CLOSED_REQUEST;
+    const { rpc = "other", protocol = "rest", code = codeOfStatus(status) } = request.facts ?? {};
+    counters.of(rpc, protocol).end(code, elapsed);
+    request.onEnd?.(code, protocol);
+    const writeLine = () => {
+      const { id, method, facts = {}, log } = request;
+      const { protocol: _, code: error, ...fields } = facts;
+      const entry: AccessLogEntry = { reqId: id, method, status, fields: [fields], protocol, code, elapsed };
+      // A gRPC error has the HTTP status 200.
+      if (fields.rpc === undefined && error === undefined && status < 400) log.debug(recordOf(entry), "request");
+      else write(entry);
+    };
+    if (request.work === undefined) writeLine();
+    else request.work.then(writeLine, writeLine);
+  };
+  for (const name of ["facts", "onEnd", "work"]) fastify.decorateRequest(name);
+  fastify.addHook("onRequest", (request, reply, next) => {
+    request.facts = {};
+    reply.header("x-request-id", request.id);
+    counters.begin();
+    let isOver = false;
+    const onOver = () => {
+      if (!isOver) end(request, reply);
+      isOver = true;
+    };
+    // Fastify's own hook is not called when the client disconnects. Not `once`, which allocates a wrapper: each is emitted once.
+    reply.raw.on("finish", onOver).on("close", onOver);
+    next();
+  });
+}
+
+/** Text and numbers by name. */
+export type LogFields = Readonly<Record<string, string | number>>;
+
+/** One line of the access log. */
+export interface AccessLogEntry {
+  /** As returned by `requestIdOf`; needs no escaping. */
+  readonly reqId: string;
+  /** A token (RFC 9110 §9.1), which needs no escaping; Node rejects any other. */
+  readonly method: string;
+  readonly status: number;
+  /** Further fields of the call, with unique names. `Shared` fields are formatted once. */
+  readonly fields: readonly LogFields[];
+  readonly protocol: Protocol;
+  /** The name of a gRPC code. */
+  readonly code: string;
+  /** Milliseconds. */
+  readonly elapsed: number;
+}
+
+export type WriteEntry = (entry: AccessLogEntry) => void;
+
+const INFO = 30;
+
+/**
+ * Returns a function that writes the same line as `logger.info(recordOf(entry), "request")`. Pino looks for serializers, redaction and
+ * formatters at each value, which takes three times as long. A logger that is not of the kind that the command makes is called as usual.
+ */
+export function createAccessLogWriter(logger: FastifyBaseLogger): WriteEntry {
+  const [stream, starts, time] = [symbols.streamSym, symbols.lsCacheSym, symbols.timeSym].map((symbol): unknown =>
+    Reflect.get(logger, symbol),
+  );
+  const [start, bindings]: unknown[] = [Reflect.get(Object(starts), INFO), Reflect.get(logger, symbols.chindingsSym)];
+  const isEnabled: unknown = Reflect.get(logger, "isLevelEnabled");
+  if (!isStream(stream) || typeof time !== "function" || typeof start !== "string" || typeof isEnabled !== "function") {
+    return (entry) => logger.info(recordOf(entry), "request");
+  }
+  let [now, head] = [0, ""];
+  /** The start of the line, which the lines of a millisecond share. */
+  const headNow = (): string => {
+    const before = now;
+    now = systemClock.now();
+    if (now !== before) head = flat([start, time(), bindings ?? "", ',"reqId":"']);
+    return head;
+  };
+  return (entry) => {
+    if (!isEnabled.call(logger, "info")) return;
+    const { reqId, method, status, fields, protocol, code, elapsed } = entry;
+    let text = `${headNow()}${reqId}","method":"${method}","status":${status}`;
+    for (const some of fields) text += membersOf(some);
+    text += `,"protocol":"${protocol}","code":"${code}","duration_ms":${inTenths(elapsed)},"msg":"request"}\n`;
+    stream.write(text);
+  };
+}
+
+/** Returns the members of an entry in the order in which they stand in the line. */
+export function recordOf({ reqId, method, status, fields, protocol, code, elapsed }: AccessLogEntry): object {
+  return Object.assign({ reqId, method, status }, ...fields, { protocol, code, duration_ms: inTenths(elapsed) });
+}
+
+function inTenths(milliseconds: number): number {
+  return Math.round(milliseconds * 10) / 10;
+}
+
+function isStream(value: unknown): value is { write(text: string): unknown } {
+  return typeof value === "object" && value !== null && "write" in value && typeof value.write === "function";
+}
+
+const membersOf = memoize((fields: LogFields): string => {
+  const parts: unknown[] = [];
+  for (const name in fields) {
+    const value = fields[name] ?? "";
+    parts.push(',"', name, '":', typeof value === "number" ? value : quote(value));
+  }
+  return flat(parts);
+});
+
+/** V8 represents `a + b` as a tree, which it walks each time that a line with it is written; `join` copies. */
+function flat(parts: readonly unknown[]): string {
+  return parts.join("");
+}

@@ -1,0 +1,126 @@
+import { Code } from "@connectrpc/connect";
+import { toConnectError } from "../../api/errors.ts";
+import { logKeys } from "../../api/log-fields.ts";
+import type { Call } from "../../api/rpc.ts";
+import type { Guard, GuardedRpc } from "../../auth/guard.ts";
+import { KeyholdError } from "../../domain/errors.ts";
+import type { Principal } from "../../domain/principal.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
+import { share } from "../../lib/memoize.ts";
+import { networkOf } from "../../lib/network.ts";
+import type { RpcSpan } from "../../observability/tracing/rpc-span.ts";
+import type { Tracing } from "../../observability/tracing/tracing.ts";
+import { codeName } from "../wire/protocol.ts";
+import { type ConcurrencyLimiter, countedCaller } from "./concurrency-limiter.ts";
+
+/** Internal errors and unavailable dependencies: logged with their cause. Other codes are client errors. */
+const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
+
+const OVERLOADED = share({ reason: "OVERLOADED" });
+
+/** An operation that a pipeline serves: a unary RPC, or an endpoint of a protocol that is no RPC. */
+export interface Endpoint<Request, Response> extends GuardedRpc {
+  /** `package.Service/Method`, for the log, metrics and traces. */
+  readonly name: string;
+  /** As in `RpcRow`. */
+  readonly mayAnswerFromCache?: boolean;
+  /** Throws `INVALID_ARGUMENT`. */
+  validate?(request: Request): void;
+  handler(request: Request, principal: Principal, call: Call): MaybePromise<Response>;
+  /** As in `RpcRow`. */
+  cost?(request: Request): number;
+  /** As in `RpcRow`. */
+  keyId?(request: Request, response: Response): string | undefined;
+}
+
+/** Authorizes and processes calls. Both functions throw or reject only with a `ConnectError`; `Rpc` describes them. */
+export interface Pipeline<Request, Response> {
+  admit(call: Call): MaybePromise<Principal>;
+  invoke(request: Request, principal: Principal, call: Call): MaybePromise<Response>;
+}
+
+/** Decorates an endpoint with authorization, validation, load shedding and the error table. */
+export function createPipeline<Request, Response>(
+  endpoint: Endpoint<Request, Response>,
+  guard: Guard,
+  limiter: ConcurrencyLimiter,
+): Pipeline<Request, Response> {
+  const { name, mayAnswerFromCache } = endpoint;
+  const facts = share({ rpc: name });
+  const admit = (call: Call): MaybePromise<Principal> => {
+    call.log.add(facts);
+    // Before the body is read, because it may be large.
+    if (mayAnswerFromCache !== true) limiter.assertCapacity();
+    const principal = guard(endpoint, call);
+    if (principal instanceof Promise) return limiter.track(principal, networkOf(call.peerAddress));
+    if (mayAnswerFromCache !== true) limiter.assertCapacity(countedCaller(principal));
+    return principal;
+  };
+  const logKey = (response: Response, request: Request, call: Call): Response => {
+    const keyId = endpoint.keyId?.(request, response);
+    if (keyId !== undefined && keyId !== "") call.log.add({ key_id: keyId });
+    return response;
+  };
+  const answer = (request: Request, principal: Principal, call: Call): MaybePromise<Response> => {
+    endpoint.validate?.(request);
+    if (mayAnswerFromCache !== true) limiter.assertCapacity(countedCaller(principal));
+    const response = endpoint.handler(request, principal, call);
+    if (!(response instanceof Promise)) return logKey(response, request, call);
+    const answered = limiter.track(response, countedCaller(principal), endpoint.cost?.(request));
+    return endpoint.keyId === undefined ? answered : answered.then((known) => logKey(known, request, call));
+  };
+  return {
+    admit: (call) => reported(call, limiter, () => admit(call)),
+    invoke: (request, principal, call) => reported(call, limiter, () => answer(request, principal, call)),
+  };
+}
+
+function reported<T>(call: Call, limiter: ConcurrencyLimiter, work: () => MaybePromise<T>): MaybePromise<T> {
+  try {
+    const result = work();
+    if (!(result instanceof Promise)) return result;
+    return result.catch((error: unknown) => {
+      throw report(error, call, limiter);
+    });
+  } catch (error) {
+    throw report(error, call, limiter);
+  }
+}
+
+function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Error {
+  const error = toConnectError(cause);
+  log.add({ code: codeName(error.code) });
+  if (cause instanceof KeyholdError) logKeys(log, cause.changedKeyIds);
+  // The access log has it. Another entry with a stack for each would be a load of its own.
+  if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
+    limiter.countRejection();
+    log.add(OVERLOADED);
+  } else if (cause instanceof KeyholdError && cause.code === "DATABASE_UNAVAILABLE") log.outage(cause.cause ?? cause);
+  else if (FAULTS.has(error.code)) log.fault(error.cause ?? cause);
+  return error;
+}
+
+/** Decorates a pipeline with a span per call, from authentication to the response. */
+export function tracePipeline<Request, Response>(
+  name: string,
+  pipeline: Pipeline<Request, Response>,
+  tracing: Tracing,
+): Pipeline<Request, Response> {
+  const spans = new WeakMap<Call, RpcSpan>();
+  return {
+    admit(call) {
+      // A call with a slow body is authorized twice.
+      const known = spans.get(call);
+      if (known !== undefined) return known.run(() => pipeline.admit(call));
+      const span = tracing.begin(name, (header) => call.header(header));
+      spans.set(call, span);
+      call.log.add({ trace_id: span.traceId });
+      call.log.onEnd((code, protocol) => span.end(code, protocol));
+      return span.run(() => pipeline.admit(call));
+    },
+    invoke(request, principal, call) {
+      const work = () => pipeline.invoke(request, principal, call);
+      return spans.get(call)?.run(work) ?? work();
+    },
+  };
+}

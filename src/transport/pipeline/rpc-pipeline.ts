@@ -1,0 +1,31 @@
+import type { Message, MessageInitShape } from "@bufbuild/protobuf";
+import type { Implementation } from "../../api/row.ts";
+import type { Rpc } from "../../api/rpc.ts";
+import { requireValid } from "../../api/validation.ts";
+import type { Guard } from "../../auth/guard.ts";
+import type { Tracing } from "../../observability/tracing/tracing.ts";
+import { rpcName } from "../wire/protocol.ts";
+import { createPipeline, tracePipeline } from "./call-pipeline.ts";
+import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
+
+/** The default of every RPC. */
+const MAX_REQUEST_BYTES = 2 ** 20;
+
+type Response = MessageInitShape<Implementation["method"]["output"]>;
+
+/** Decorates an implementation with authorization, validation, load shedding and the error table. Every transport uses it. */
+export function createRpc(implementation: Implementation, guard: Guard, limiter: ConcurrencyLimiter): Rpc {
+  const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, check } = implementation;
+  const endpoint = {
+    ...implementation,
+    name: rpcName(implementation),
+    validate: (request: Message) => requireValid(method.input, request, check),
+  };
+  const pipeline = createPipeline<Message, Response>(endpoint, guard, limiter);
+  return { method, maxRequestBytes, acceptsCompression, ...pipeline };
+}
+
+/** Decorates an RPC with a span per call, from authentication to the response. */
+export function traceRpc(rpc: Rpc, tracing: Tracing): Rpc {
+  return { ...rpc, ...tracePipeline(rpcName(rpc), rpc, tracing) };
+}

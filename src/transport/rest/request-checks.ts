@@ -1,0 +1,128 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
+import type { Headers } from "../wire/headers.ts";
+import { HttpError, type HttpErrorReason } from "../wire/http-error.ts";
+import { type PathRouter, splitRequestTarget } from "./path-router.ts";
+
+/** Which requests a server without authentication accepts. */
+export interface RequestPolicy {
+  /** Accepted host names in addition to those of the loopback. */
+  readonly hosts: readonly string[];
+  /** Whether any IP address is accepted as host, and requests through a proxy. */
+  readonly isOpen: boolean;
+  /** Accepted origins in addition to the server's own. */
+  readonly origins: readonly string[];
+}
+
+export interface RequestPolicyConfig {
+  readonly auth: readonly string[];
+  readonly allowedHosts: readonly string[];
+  readonly corsOrigins: readonly string[];
+}
+
+/** Header fields that proxies add (RFC 7239, RFC 9110 §7.6.3, and those of nginx, Envoy and others). */
+const PROXY_FIELDS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
+
+/**
+ * Returns the policy of the configuration, or null if every call needs a credential, which no foreign web page has. Without KEYHOLD_AUTH
+ * the server relies on being reachable from its own machine only, so a proxy there would open it to everyone.
+ */
+export function requestPolicy({ auth, allowedHosts, corsOrigins }: RequestPolicyConfig): RequestPolicy | null {
+  if (auth.length > 0 && !auth.includes("none")) return null;
+  return { hosts: allowedHosts, isOpen: auth.length > 0, origins: corsOrigins };
+}
+
+/** Returns why a request with these headers must be rejected, or undefined. */
+export type CheckHost = (headers: Headers) => HttpErrorReason | undefined;
+
+/**
+ * Creates the check of requests for every transport; null accepts all. DNS rebinding: a web page whose host name is made to resolve to
+ * the server calls it as its own origin, and the browser sends that name as Host. CSRF: any page may send a POST without a body, though
+ * it does not see the response, and the browser sends its Origin.
+ */
+export function createHostCheck(policy: RequestPolicy | null): CheckHost {
+  if (policy === null) return () => undefined;
+  /** The last allowed host; most requests have the same. */
+  let allowed: string | undefined;
+  return (headers) => {
+    const host = String(headers[":authority"] ?? headers.host ?? "");
+    if (host !== allowed && !isAllowedHost(host, policy)) return "HOST_NOT_ALLOWED";
+    allowed = host;
+    if (!policy.isOpen && PROXY_FIELDS.some((name) => headers[name] !== undefined)) return "PROXY_NOT_ALLOWED";
+    const { origin } = headers;
+    return origin === undefined || isAllowedOrigin(String(origin), host, policy) ? undefined : "ORIGIN_NOT_ALLOWED";
+  };
+}
+
+function isAllowedHost(host: string, { hosts, isOpen }: RequestPolicy): boolean {
+  return isLoopbackHost(host) || (isOpen && isAddressHost(host)) || isListedHost(host, hosts);
+}
+
+/** RFC 6454 §7: `null`, an opaque origin, is foreign too. */
+function isAllowedOrigin(origin: string, host: string, { origins }: RequestPolicy): boolean {
+  if (origins.includes(origin)) return true;
+  const page = URL.parse(origin);
+  if (page === null) return false;
+  if (isLoopbackHost(host)) return isLoopbackHost(page.host);
+  return URL.parse(`${page.protocol}//${host}`)?.host === page.host;
+}
+
+/** Rejects requests by their host, origin and proxy, before their bodies are read. */
+export function checkHosts(fastify: FastifyInstance, findRefusal: CheckHost): void {
+  fastify.addHook("onRequest", (request, _reply, next) => {
+    requireOneHost(request);
+    const reason = findRefusal(request.headers);
+    if (reason !== undefined) throw new HttpError(reason);
+    // Connect requires a host, which HTTP/1.0 may omit.
+    if (request.raw.httpVersion === "1.0") request.raw.headers.host ??= "localhost";
+    next();
+  });
+}
+
+/** Rejects requests whose method no route of their path takes, before their bodies are read. */
+export function checkMethods(fastify: FastifyInstance, router: PathRouter<unknown>): void {
+  fastify.addHook("onRequest", (request, _reply, next) => {
+    requireMethod(fastify, router, request);
+    next();
+  });
+}
+
+/**
+ * Rejects a request without exactly one well-formed `Host` or `:authority` (RFC 9112 §3.2), because a proxy may have interpreted another
+ * one. HTTP/1.0 may omit it. What Node treats as HTTP/0.9 is a request line without a version.
+ */
+function requireOneHost({ headers, raw }: FastifyRequest): void {
+  const host = headers[":authority"] ?? headers.host;
+  const isGood = host === undefined ? raw.httpVersion === "1.0" : raw.httpVersion !== "0.9" && isHost(String(host));
+  if (!isGood) throw new HttpError("HTTP_MALFORMED");
+}
+
+/** Characters that no host and port contain (RFC 3986 §3.2), though a URL may. Node joins two Host fields with a comma. */
+const NOT_IN_HOST = /[\s,/?#@\\]/;
+
+/** The last well-formed host; most requests have the same. */
+let known: string | undefined;
+
+/** Returns whether this is a valid host with or without a port. */
+export function isHost(host: string): boolean {
+  if (host === known) return true;
+  if (NOT_IN_HOST.test(host) || !URL.canParse(`http://${host}`)) return false;
+  known = host;
+  return true;
+}
+
+/** RFC 10008. Fastify supports it, although no route does, and would check its body first, with an error in another form. */
+const QUERY = "QUERY";
+
+/** Rejects a known path with an unknown method: 405 and the allowed methods. REST and Connect reject the others. */
+function requireMethod(fastify: FastifyInstance, router: PathRouter<unknown>, request: FastifyRequest): void {
+  const { method, raw } = request;
+  if (method !== QUERY && !request.is404) return;
+  const { path } = splitRequestTarget(raw.url ?? "");
+  const found = router.find(method, path);
+  const ofRest = found.kind === "wrong-method" ? found.allowed : [];
+  const methods = fastify.supportedMethods.filter((one) => one !== QUERY);
+  const allowed = [...ofRest, ...methods.filter((one) => fastify.hasRoute({ method: one, url: path }))];
+  if (allowed.length > 0) throw new HttpError("METHOD_NOT_ALLOWED", { allow: allowed.join(", ") });
+  if (method === QUERY) throw new HttpError("PATH_NOT_FOUND");
+}

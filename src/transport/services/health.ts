@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { FastifyInstance } from "fastify";
+import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../gen/health/v1/health_pb.js";
+import type { Implementation } from "../../api/row.ts";
+import type { StreamingRpc } from "../connect/register.ts";
+
+/** The dependencies of the service by name, and whether each works. */
+export type Checks = Readonly<Record<string, boolean>>;
+
+export type CheckReadiness = () => Promise<Checks>;
+
+/** The number of processes that serve the port, and the configured number. */
+export type CountWorkers = () => { readonly running: number; readonly configured: number };
+
+/** Registers liveness and readiness over plain HTTP. */
+export function registerHealth(fastify: FastifyInstance, checkReadiness: CheckReadiness, workers?: CountWorkers): void {
+  fastify.get("/health/alive", async (_request, reply) =>
+    reply.header("cache-control", "no-store").send({ status: "ok" }),
+  );
+  fastify.get("/health/ready", async (_request, reply) => {
+    const checks = await checkReadiness();
+    const ready = isReady(checks);
+    return reply
+      .code(ready ? 200 : 503)
+      .header("cache-control", "no-store")
+      .send({ status: ready ? "ok" : "unavailable", checks: named(checks), workers: workers?.() });
+  });
+}
+
+function isReady(checks: Checks): boolean {
+  return Object.values(checks).every(Boolean);
+}
+
+function named(checks: Checks): Record<string, string> {
+  return Object.fromEntries(Object.entries(checks).map(([name, works]) => [name, works ? "ok" : "unavailable"]));
+}
+
+/** Polling interval of a watch, in milliseconds. */
+const WATCH_INTERVAL = 1000;
+
+const MAX_REQUEST_BYTES = 4096;
+
+/**
+ * Creates the standard gRPC health service (grpc.health.v1): the empty name is the whole server; all services share its readiness.
+ * `stopping` ends the watches, which would otherwise keep their connections open.
+ */
+export function createHealth(services: readonly DescService[], checkReadiness: CheckReadiness, stopping: AbortSignal) {
+  const known = new Set(["", ...services.map(({ typeName }) => typeName)]);
+  const statusNow = async () => (isReady(await checkReadiness()) ? Status.SERVING : Status.NOT_SERVING);
+  const check: Implementation<typeof Health.method.check> = {
+    method: Health.method.check,
+    policy: "probe",
+    idempotency: "no side effects",
+    maxRequestBytes: MAX_REQUEST_BYTES,
+    acceptsCompression: false,
+    handler: async ({ service }) => {
+      if (!known.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
+      return { status: await statusNow() };
+    },
+  };
+  const watch: StreamingRpc<typeof Health.method.watch> = {
+    method: Health.method.watch,
+    policy: "probe",
+    maxRequestBytes: MAX_REQUEST_BYTES,
+    serve: ({ service }, { signal }) => {
+      const status = known.has(service) ? statusNow : async () => Status.SERVICE_UNKNOWN;
+      return changes(status, signal, stopping);
+    },
+  };
+  return { check, watch };
+}
+
+/** Yields the status and each change of it, until the client disconnects or the server stops, which is a change too. */
+async function* changes(statusNow: () => Promise<Status>, left: AbortSignal, stopping: AbortSignal) {
+  const signal = AbortSignal.any([left, stopping]);
+  let last: Status | undefined;
+  while (!signal.aborted) {
+    const status = await statusNow();
+    if (status !== last) yield { status };
+    last = status;
+    await sleep(WATCH_INTERVAL, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+  if (!left.aborted && last === Status.SERVING) yield { status: Status.NOT_SERVING };
+}

@@ -1,0 +1,172 @@
+import {
+  type DescEnum,
+  type DescExtension,
+  type DescFile,
+  type DescMessage,
+  type DescService,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { nestedTypes } from "@bufbuild/protobuf/reflect";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
+import { ServerReflection, type ServerReflectionRequest } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import {
+  type ServerReflectionRequest as AlphaRequest,
+  ServerReflection as ServerReflectionAlpha,
+} from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { CloseSignal } from "../../lib/close-signal.ts";
+import type { StreamingRpc } from "../connect/register.ts";
+
+const METHOD = ServerReflection.method.serverReflectionInfo;
+const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;
+
+/** Requests are names. */
+const MAX_REQUEST_BYTES = 4096;
+
+/** Maximum number of requests per stream; a complete description takes about twenty. Limits the load that reflection can cause. */
+export const MAX_REQUESTS = 200;
+
+/** `v1alpha` has the same messages as `v1` in another package. */
+type Request = ServerReflectionRequest | AlphaRequest;
+
+/**
+ * Creates the standard server reflection (grpc.reflection.v1, and v1alpha for older clients) of these services and of itself. `stopping`
+ * ends the streams, which would otherwise keep their connections open. Built on the first request.
+ */
+export function createReflection(services: readonly DescService[], stopping: AbortSignal): readonly StreamingRpc[] {
+  let catalog: Catalog | undefined;
+  const reflect = async function* <R extends Pick<Request, "host" | "messageRequest">>(requests: AsyncIterable<R>) {
+    catalog ??= new Catalog([...services, ServerReflection, ServerReflectionAlpha]);
+    const sent = new Set<DescFile>();
+    let count = 0;
+    for await (const originalRequest of until(requests, stopping)) {
+      if (++count > MAX_REQUESTS) {
+        throw new ConnectError(`a stream may ask ${MAX_REQUESTS} times; open another`, Code.ResourceExhausted);
+      }
+      const { host: validHost, messageRequest } = originalRequest;
+      yield { validHost, originalRequest, messageResponse: catalog.answer(messageRequest, sent) };
+    }
+  };
+  const common = { policy: "public", maxRequestBytes: MAX_REQUEST_BYTES, serve: reflect } as const;
+  const v1: StreamingRpc<typeof METHOD> = { method: METHOD, ...common };
+  const v1alpha: StreamingRpc<typeof METHOD_ALPHA> = { method: METHOD_ALPHA, ...common };
+  return [v1, v1alpha];
+}
+
+/** Yields the items until they end or the signal aborts. */
+async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const iterator = items[Symbol.asyncIterator]();
+  const stopped = new CloseSignal();
+  const stop = () => void stopped.end(new Error("the server is stopping"));
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    for (;;) {
+      const next = await stopped.race(iterator.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } catch (error) {
+    if (stopped.reason === undefined) throw error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    // Not awaited, because it waits for the next item.
+    void iterator.return?.().catch(() => undefined);
+  }
+}
+
+const NOT_FOUND = {
+  case: "errorResponse",
+  value: { errorCode: Code.NotFound, errorMessage: "there is no such file, symbol or extension here" },
+} as const;
+
+/** The files of services and all their imports, and the declarations in them by name. */
+class Catalog {
+  readonly #services: { readonly name: string }[];
+  readonly #files = new Map<string, DescFile>();
+  /** Files by the full names of their symbols, without a leading dot. */
+  readonly #symbols = new Map<string, DescFile>();
+  readonly #extensions: DescExtension[] = [];
+  readonly #bytes = new WeakMap<DescFile, Uint8Array>();
+
+  constructor(services: readonly DescService[]) {
+    this.#services = services.map(({ typeName }) => ({ name: typeName })).sort((a, b) => (a.name < b.name ? -1 : 1));
+    // No message references the types of error details, and clients need their definitions to show them.
+    for (const file of withImports([...services.map(({ file }) => file), file_google_rpc_error_details])) {
+      this.#files.set(file.proto.name, file);
+      for (const type of nestedTypes(file)) {
+        for (const symbol of [type.typeName, ...memberNames(type)]) this.#symbols.set(symbol, file);
+        if (type.kind === "extension") this.#extensions.push(type);
+      }
+    }
+  }
+
+  /** Answers a request. Files that its stream has `sent` are not sent again as dependencies. Throws `INVALID_ARGUMENT` for an empty one. */
+  answer(question: Request["messageRequest"], sent: Set<DescFile>) {
+    switch (question.case) {
+      case "fileByFilename":
+        return this.#send(this.#files.get(question.value), sent);
+      case "fileContainingSymbol":
+        return this.#send(this.#symbols.get(question.value), sent);
+      case "fileContainingExtension": {
+        const extensions = this.#extensionsOf(question.value.containingType);
+        return this.#send(extensions.find(({ number }) => number === question.value.extensionNumber)?.file, sent);
+      }
+      case "allExtensionNumbersOfType": {
+        const extensionNumber = this.#extensionsOf(question.value).map(({ number }) => number);
+        if (extensionNumber.length === 0 && !this.#symbols.has(question.value)) return NOT_FOUND;
+        const value = { baseTypeName: question.value, extensionNumber: extensionNumber.sort((a, b) => a - b) };
+        return { case: "allExtensionNumbersResponse", value } as const;
+      }
+      case "listServices":
+        return { case: "listServicesResponse", value: { service: this.#services } } as const;
+      default:
+        throw new ConnectError("message_request: value is required", Code.InvalidArgument);
+    }
+  }
+
+  #extensionsOf(message: string): DescExtension[] {
+    return this.#extensions.filter(({ extendee }) => extendee.typeName === message);
+  }
+
+  /** Sends a file and those of its imports that the client does not have. */
+  #send(file: DescFile | undefined, sent: Set<DescFile>) {
+    if (file === undefined) return NOT_FOUND;
+    const files = withImports([file], sent);
+    for (const one of files) sent.add(one);
+    const fileDescriptorProto = Array.from(files, (one) => this.#bytesOf(one));
+    return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
+  }
+
+  /** Returns a `google.protobuf.FileDescriptorProto` with its options. */
+  #bytesOf(file: DescFile): Uint8Array {
+    const bytes = this.#bytes.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
+    this.#bytes.set(file, bytes);
+    return bytes;
+  }
+}
+
+/** Returns files and their imports, except those that are `known`. */
+export function withImports(files: readonly DescFile[], known: ReadonlySet<DescFile> = new Set()): Set<DescFile> {
+  const all = new Set(files);
+  // Iterating over a set includes items added during the iteration.
+  for (const { dependencies } of all) for (const one of dependencies) if (!known.has(one)) all.add(one);
+  return all;
+}
+
+/** Returns the full names of what a type declares. */
+function memberNames(type: DescMessage | DescEnum | DescExtension | DescService): string[] {
+  const within = ({ name }: { readonly name: string }) => `${type.typeName}.${name}`;
+  switch (type.kind) {
+    case "message":
+      return [...type.fields, ...type.oneofs].map(within);
+    case "service":
+      return type.methods.map(within);
+    case "enum":
+      // Enum values are siblings of their enum, not children (descriptor.proto, "EnumValueDescriptorProto").
+      return type.values.map(({ name }) => type.typeName.replace(/[^.]*$/, name));
+    default:
+      return [];
+  }
+}

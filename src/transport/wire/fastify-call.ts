@@ -1,0 +1,85 @@
+import type { Http2ServerRequest } from "node:http2";
+import type { FastifyRequest } from "fastify";
+import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
+import { certificateSubjectOf } from "./client-certificate.ts";
+import { fieldsOf, headerOf, headersOf } from "./headers.ts";
+import type { Protocol } from "./protocol.ts";
+
+/** The call and the log entry of a Fastify request. */
+export abstract class FastifyCall implements Call, CallLog {
+  protected readonly request: FastifyRequest;
+  /** Read at the start: a change may commit, and be recorded, after the client has disconnected. */
+  readonly peerAddress: string;
+  readonly certificateSubject: string | undefined;
+  readonly #facts: Record<string, string>;
+
+  constructor(request: FastifyRequest, protocol: Protocol) {
+    this.request = request;
+    this.peerAddress = request.socket.remoteAddress ?? "";
+    this.certificateSubject = certificateSubjectOf(request.socket);
+    request.facts ??= {};
+    request.facts.protocol = protocol;
+    this.#facts = request.facts;
+  }
+
+  abstract setHeader(name: string, value: string): void;
+  abstract setTrailer(name: string, value: string): void;
+
+  get id(): string {
+    return this.request.id;
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.request.headers, name);
+  }
+
+  /** Returns the values of all fields with this name, in lower case, in order. */
+  fields(name: string): readonly string[] {
+    return fieldsOf(this.request.raw.rawHeaders, name);
+  }
+
+  headers(): [name: string, value: string][] {
+    return headersOf(this.request.headers);
+  }
+
+  get isAbandoned(): boolean {
+    const { raw } = this.request;
+    // An HTTP/2 stream ends before its connection does. Over HTTP/1.1, a client that has disconnected looks like one that has only ended
+    // its side of the connection, until something is written.
+    if ("stream" in raw) return (raw as unknown as Http2ServerRequest).stream.destroyed;
+    return raw.socket.destroyed || raw.socket.readableEnded;
+  }
+
+  get log(): CallLog {
+    return this;
+  }
+
+  add(facts: Readonly<Record<string, string>>): void {
+    Object.assign(this.#facts, facts);
+  }
+
+  note(message: string, facts: Readonly<Record<string, unknown>>): void {
+    this.request.log.info({ reqId: this.request.id, ...this.#facts, ...facts }, message);
+  }
+
+  fault(error: unknown): void {
+    this.request.log.error({ reqId: this.request.id, err: error, ...this.#facts }, "fault");
+  }
+
+  outage(cause: unknown): void {
+    this.request.server.outages.add(cause, () => ({ reqId: this.request.id, ...this.#facts }));
+  }
+
+  onEnd(listener: EndListener): void {
+    this.request.onEnd = listener;
+  }
+
+  /**
+   * Returns the work and delays the log entry until it ends, so that it contains the fields of a change that commits after the client has
+   * disconnected or after its deadline. At most one work per call; it must start before the response.
+   */
+  logged<T>(work: Promise<T>): Promise<T> {
+    this.request.work = work;
+    return work;
+  }
+}
