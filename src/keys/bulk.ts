@@ -3,10 +3,9 @@ import { newId } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { hmacSha256, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
-import type { BulkChange, BulkOperation, BulkSelection, BulkStore } from "./bulk-store.ts";
-import type { KeysContext } from "./context.ts";
 import type { Filter } from "./filter/filter.ts";
 import { parseFilter } from "./filter/parse.ts";
+import type { BulkChange, BulkOperation, BulkSelection, BulkStore, KeysContext } from "./ports.ts";
 import { SLICES_PER_SEARCH, startWork, type WorkControl } from "./time-box.ts";
 
 export interface BulkRequest {

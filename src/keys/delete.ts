@@ -1,8 +1,7 @@
 import { parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { KeysContext } from "./context.ts";
+import type { KeyName, KeysContext } from "./ports.ts";
 import { explainRejection } from "./rejection.ts";
-import type { KeyName } from "./store.ts";
 
 /** Deletes an imported key. Its raw key is unknown afterwards and may be imported again. */
 export async function deleteImportedKey(

@@ -3,18 +3,15 @@ import { checkAll, fieldError, invalidArgument } from "../domain/errors.ts";
 import { newId } from "../domain/key.ts";
 import { checkClaimsSize, MAX_CREDENTIAL_BYTES, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { KeyRing } from "../domain/server-keys.ts";
 import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
-import type { Clock } from "../lib/clock.ts";
 import { equalJson, type JsonObject } from "../lib/json.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import type { Random } from "../lib/random.ts";
 import { checkCustomClaims, RESERVED_CLAIMS } from "../token/jwt/claims.ts";
 import { type JwtContent, mintJwt } from "../token/jwt/mint.ts";
 import { checkRegisteredClaims } from "../token/jwt/registered-claims.ts";
-import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../token/macaroon/mint.ts";
 import type { MintedToken } from "../token/token.ts";
+import type { DeriveContext, TokenLimits } from "./ports.ts";
 import { credentialInvalid } from "./rejection.ts";
 
 /** Milliseconds. */
@@ -41,25 +38,6 @@ export interface DerivedToken {
   /** Empty: any. */
   readonly audience: readonly string[];
   readonly claims: JsonObject;
-}
-
-/** What a server permits in tokens. */
-export interface TokenLimits {
-  /** Maximum lifetime in milliseconds; a longer one is cut. */
-  readonly maxTtl: number;
-  /** Registered claims that custom claims may set. */
-  readonly allowedClaims: ReadonlySet<string>;
-}
-
-export interface DeriveContext {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly issuer: string;
-  readonly limits: TokenLimits;
-  /** The ring "macaroon-root". */
-  readonly macaroonRoot: KeyRing;
-  /** Returns the key to sign a JWT that expires at this time (milliseconds); a promise if the store must record the expiry first. */
-  signer(expireTime: number): MaybePromise<ActiveSigningKey>;
 }
 
 type Mint = (content: JwtContent, context: DeriveContext) => MaybePromise<MintedToken>;

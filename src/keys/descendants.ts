@@ -1,26 +1,10 @@
 import { KeyholdError } from "../domain/errors.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { ManyChange } from "./bulk-store.ts";
-import type { KeysContext } from "./context.ts";
+import type { KeyName, KeysContext, Revocation } from "./ports.ts";
 import { keyNotFound } from "./rejection.ts";
 import { revokeKey } from "./revoke.ts";
-import type { KeyName, Revocation } from "./store.ts";
 import { SLICES_PER_SEARCH, startWork, type WorkControl } from "./time-box.ts";
-
-/** The descendants of an admin token: the keys that were created with it, those that were created with them, and so on. */
-export interface DescendantStore {
-  /** Returns the ids of descendants that the change would change and the principal may change, at most `limit`. */
-  find(keyId: string, change: Omit<ManyChange, "keyIds">, limit: number): Promise<string[]>;
-  /**
-   * Changes keys, and returns the ids of those that it has changed: fewer if another call has changed some.
-   *
-   * @throws `CALLER_UNAUTHENTICATED` if the principal's credential is not valid any more, with nothing changed; `CHANGE_UNCONFIRMED`
-   */
-  change(change: ManyChange): Promise<readonly string[]>;
-  /** Returns the number of descendants that are not revoked, among those that the principal may see. */
-  count(keyId: string, principal: Principal): Promise<number>;
-}
 
 /** A revoked key. */
 export interface RevokedTree {

@@ -1,8 +1,7 @@
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { KeysContext } from "./context.ts";
+import type { KeyName, KeysContext } from "./ports.ts";
 import { changedMeanwhile, explainRejection, rejectUnlessActive, rejectUnlessGiven } from "./rejection.ts";
-import type { KeyName } from "./store.ts";
 
 /** Disables a key until it is enabled. Returns a key that is disabled already unchanged, with the first time and reason. */
 export async function disableKey(

@@ -3,7 +3,7 @@ import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "..
 import { rawKeyHint } from "../credential/hint.ts";
 import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { requireBounded, requireFuture, type TimestampValue, toMilliseconds } from "../domain/expiry.ts";
-import type { KeysContext } from "./context.ts";
+import type { KeysContext } from "./ports.ts";
 
 /** What an import knows of its key. */
 export interface ImportSourceInput {

@@ -7,9 +7,7 @@ import { callerName, type Principal } from "../domain/principal.ts";
 import type { HashLookups } from "../domain/raw-key-hash.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
-import type { KeysContext } from "./context.ts";
 import { requireShorterLife } from "./giver.ts";
-import { registerSchemes, type SlowDigests } from "./hash-registry.ts";
 import {
   checkImportSource,
   type HashedSource,
@@ -20,8 +18,9 @@ import {
   identityOf,
 } from "./import-source.ts";
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, type ParsedFields, requireRepeat } from "./new-key.ts";
+import type { Insertion, KeysContext, NewHash, NewKey, SlowDigests } from "./ports.ts";
+import { registerSchemes } from "./register-schemes.ts";
 import { requireActor, requireHandled } from "./reserved-scopes.ts";
-import type { Insertion, NewHash, NewKey } from "./store.ts";
 
 /** What is imported, and under which fields: a raw key, or a hash of it. */
 export interface NewImportInput extends NewKeyInput, ImportSourceInput {}

@@ -5,7 +5,6 @@ import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
 import { checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
-import type { KeysContext } from "./context.ts";
 import { requireShorterLife } from "./giver.ts";
 import {
   checkNewKey,
@@ -16,6 +15,7 @@ import {
   type ParsedFields,
   requireRepeat,
 } from "./new-key.ts";
+import type { KeysContext } from "./ports.ts";
 import { isReserved, requireActor, requireHandled } from "./reserved-scopes.ts";
 
 /** An issued key. The secret is null if the request repeats an earlier one, which returned it. */

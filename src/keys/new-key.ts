@@ -6,8 +6,7 @@ import type { ApiKey } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
-import type { KeysContext } from "./context.ts";
-import type { RequestIdentity } from "./store.ts";
+import type { KeysContext, RequestIdentity } from "./ports.ts";
 
 /** The input of a new key, issued or imported. */
 export interface NewKeyInput extends ExpiryInput {

@@ -4,9 +4,9 @@ import type { Principal } from "../domain/principal.ts";
 import { countFitting, responseSize } from "../domain/response-size.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import { isVisible } from "../domain/visibility.ts";
-import type { KeysContext } from "./context.ts";
 import { parseFilter } from "./filter/parse.ts";
 import { openPageToken, type PageList, type PageStart, sealPageToken } from "./page-token.ts";
+import type { KeysContext } from "./ports.ts";
 import { keyNotFound } from "./rejection.ts";
 
 /** Returns a key of this kind, or of either kind if it is null. */

@@ -4,8 +4,8 @@ import type { Principal } from "../domain/principal.ts";
 import { type Invalid, verificationErrorOf } from "../domain/verdict.ts";
 import { isVisible } from "../domain/visibility.ts";
 import { requireShorterLife } from "./giver.ts";
+import type { KeyName, KeyStore } from "./ports.ts";
 import { requireHandled } from "./reserved-scopes.ts";
-import type { KeyName, KeyStore } from "./store.ts";
 
 /** Returns an error about a key, with its id as metadata. */
 export function keyError(code: ErrorCode, keyId: string, message: string): KeyholdError {

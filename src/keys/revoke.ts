@@ -2,9 +2,8 @@ import { invalidArgument } from "../domain/errors.ts";
 import type { ApiKey, RevocationReason } from "../domain/key.ts";
 import { type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import type { Valid, Verdict } from "../domain/verdict.ts";
-import type { KeysContext } from "./context.ts";
+import type { KeyName, KeysContext, Revocation } from "./ports.ts";
 import { alreadyRevoked, credentialInvalid, explainRejection, rejectIfRevoked } from "./rejection.ts";
-import type { KeyName, Revocation } from "./store.ts";
 
 /** Revokes a key permanently. Throws `API_KEY_ALREADY_REVOKED` if it is revoked, and keeps the first reason and description. */
 export async function revokeKey(

@@ -3,10 +3,9 @@ import { checkAll, type KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, parseKeyId, type StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Random } from "../lib/random.ts";
-import type { KeysContext } from "./context.ts";
 import { newSecret } from "./issue.ts";
+import type { KeyName, KeysContext } from "./ports.ts";
 import { changedMeanwhile, explainRejection, keyError, rejectUnlessGiven } from "./rejection.ts";
-import type { KeyName } from "./store.ts";
 
 /** Maximum older secrets in their grace period per key: bounds the row and the work of a verification. */
 const MAX_GRACE_SECRETS = 16;

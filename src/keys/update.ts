@@ -5,11 +5,10 @@ import { type Expiry, type Lifetimes, requireBounded, requireFuture, timeOf, too
 import type { ApiKey, KeyKind } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { KeysContext } from "./context.ts";
 import { requireShorterLife } from "./giver.ts";
+import type { KeyName, KeysContext, KeyUpdate, NewExpiry } from "./ports.ts";
 import { explainRejection, rejectUnlessActive } from "./rejection.ts";
 import { requireHandled, requireReservedScopes } from "./reserved-scopes.ts";
-import type { KeyName, KeyUpdate, NewExpiry } from "./store.ts";
 
 /** The input of an update. */
 export interface UpdateInput extends Omit<KeyUpdate, "expiry"> {

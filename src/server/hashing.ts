@@ -3,7 +3,7 @@ import { createHashSchemes, type HashSchemes } from "../hashing/hash-schemes.ts"
 import type { HmacKeysContext } from "../hashing/hmac-keys.ts";
 import type { RewrapContext } from "../hashing/rewrap.ts";
 import type { HashSchemeStore } from "../hashing/store.ts";
-import type { HashRegistry } from "../keys/hash-registry.ts";
+import type { HashRegistry } from "../keys/ports.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
 import type { ChangeCommitter } from "../postgres/cluster/change-committer.ts";

@@ -1,7 +1,7 @@
 import type { MembershipLog } from "../cluster/membership.ts";
 import { type CredentialShapes, looksLikeOurs } from "../credential/kinds.ts";
 import type { ChangeObserver } from "../domain/change.ts";
-import type { KeysContext } from "../keys/context.ts";
+import type { KeysContext } from "../keys/ports.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";

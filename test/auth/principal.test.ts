@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import type { Principal } from "../../src/domain/principal.ts";
-import type { KeyStore } from "../../src/keys/store.ts";
+import type { KeyStore } from "../../src/keys/ports.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { type Service, serve } from "../../src/server/service.ts";

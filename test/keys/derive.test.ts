@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import type { Valid } from "../../src/domain/verdict.ts";
-import { type Derivation, type DeriveContext, deriveToken, type TokenLimits } from "../../src/keys/derive.ts";
+import { type Derivation, deriveToken } from "../../src/keys/derive.ts";
+import type { DeriveContext, TokenLimits } from "../../src/keys/ports.ts";
 import type { JsonObject } from "../../src/lib/json.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import type { KeyKind } from "../../src/domain/key.ts";
-import type { Insertion, NewKey } from "../../src/keys/store.ts";
+import type { Insertion, NewKey } from "../../src/keys/ports.ts";
 import { propagating } from "../../src/postgres/cluster/change-committer.ts";
 import type { Database } from "../../src/postgres/connection/pool.ts";
 import { batchInserts } from "../../src/postgres/keys/batch-inserts.ts";

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type ISql, type Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import type { CONTROLS } from "../../src/domain/controls.ts";
-import type { NewKey } from "../../src/keys/store.ts";
+import type { NewKey } from "../../src/keys/ports.ts";
 import { propagating } from "../../src/postgres/cluster/change-committer.ts";
 import { createKeyStore } from "../../src/postgres/keys/key-store.ts";
 import { isAwaited } from "../support/locked-row.ts";

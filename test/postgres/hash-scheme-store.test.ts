@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import type { NewKey } from "../../src/keys/store.ts";
+import type { NewKey } from "../../src/keys/ports.ts";
 import { openRealNode, type RealNode } from "../support/hash-nodes.ts";
 import { eventually } from "../support/keyhold.ts";
 import { isAwaited } from "../support/locked-row.ts";

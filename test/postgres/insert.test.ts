@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Sql } from "postgres";
 import { describe, expect, test } from "vitest";
 import type { ApiKey } from "../../src/domain/key.ts";
-import type { Insertion, NewKey } from "../../src/keys/store.ts";
+import type { Insertion, NewKey } from "../../src/keys/ports.ts";
 import type { Pool } from "../../src/postgres/connection/pool.ts";
 import { copyRows } from "../../src/postgres/keys/copy-rows.ts";
 import { COPY_ROWS, insertKeys } from "../../src/postgres/keys/insert.ts";

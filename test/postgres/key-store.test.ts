@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Propagation } from "../../src/cluster/propagation.ts";
-import type { KeyName } from "../../src/keys/store.ts";
+import type { KeyName } from "../../src/keys/ports.ts";
 import { invalidating, observed, propagating } from "../../src/postgres/cluster/change-committer.ts";
 import { type Database, Pool } from "../../src/postgres/connection/pool.ts";
 import { createKeyStore } from "../../src/postgres/keys/key-store.ts";

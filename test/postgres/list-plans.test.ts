@@ -6,7 +6,7 @@ import { digestCurrent } from "../../src/credential/digest.ts";
 import type { KeyKind } from "../../src/domain/key.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import type { ListQuery } from "../../src/keys/store.ts";
+import type { ListQuery } from "../../src/keys/ports.ts";
 import { compileFilter } from "../../src/postgres/lists/filter.ts";
 import { createLists, listKeys, selectPage } from "../../src/postgres/lists/list-keys.ts";
 import { connect } from "../support/driver-client.ts";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { onTestFinished } from "vitest";
 import type { KeyKind } from "../../src/domain/key.ts";
-import type { NewKey } from "../../src/keys/store.ts";
+import type { NewKey } from "../../src/keys/ports.ts";
 import { Pool } from "../../src/postgres/connection/pool.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { operator } from "../support/principal.ts";

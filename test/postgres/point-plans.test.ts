@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Principal } from "../../src/domain/principal.ts";
-import type { KeyName, KeyStore, Rotation } from "../../src/keys/store.ts";
+import type { KeyName, KeyStore, Rotation } from "../../src/keys/ports.ts";
 import { propagating } from "../../src/postgres/cluster/change-committer.ts";
 import { Pool } from "../../src/postgres/connection/pool.ts";
 import { COPY_ROWS } from "../../src/postgres/keys/insert.ts";

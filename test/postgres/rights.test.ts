@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FeedSession } from "../../src/cluster/change-feed.ts";
-import type { BulkOperation, BulkSelection, NewBulkOperation } from "../../src/keys/bulk-store.ts";
+import type { BulkOperation, BulkSelection, NewBulkOperation } from "../../src/keys/ports.ts";
 import { acceptDatabase } from "../../src/postgres/cluster/accepted-databases.ts";
 import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/cluster/leases.ts";

@@ -3,7 +3,7 @@ import type { Sql } from "postgres";
 import type { Change } from "../../src/domain/change.ts";
 import { newId } from "../../src/domain/key.ts";
 import type { HashAlgorithm, RawKeyHash } from "../../src/domain/raw-key-hash.ts";
-import type { NewKey } from "../../src/keys/store.ts";
+import type { NewKey } from "../../src/keys/ports.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { toConfig } from "../../src/server/config/config.ts";

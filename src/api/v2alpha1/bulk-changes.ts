@@ -1,7 +1,7 @@
 import type { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Principal } from "../../domain/principal.ts";
 import { type BulkRequest, changeMany, requireFilter } from "../../keys/bulk.ts";
-import type { BulkChange } from "../../keys/bulk-store.ts";
+import type { BulkChange } from "../../keys/ports.ts";
 import type { WorkControl } from "../../keys/time-box.ts";
 import { noteKeys } from "../log-fields.ts";
 import type { ApiContext, Handler, TableRow } from "../row.ts";

@@ -1,6 +1,6 @@
 import type { Sql } from "postgres";
 import type { ApiKey, StoredKey } from "../../domain/key.ts";
-import type { KeyName } from "../../keys/store.ts";
+import type { KeyName } from "../../keys/ports.ts";
 import type { Database } from "../connection/pool.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { Batcher } from "./batch.ts";

@@ -1,6 +1,6 @@
 import type { Change } from "../../domain/change.ts";
 import { KeyholdError } from "../../domain/errors.ts";
-import type { Insertion, NewKey } from "../../keys/store.ts";
+import type { Insertion, NewKey } from "../../keys/ports.ts";
 import type { KeyChange } from "../../verify/reader.ts";
 import type { ChangeCommitter, Committed } from "../cluster/change-committer.ts";
 import { wasRolledBack } from "../connection/errors.ts";

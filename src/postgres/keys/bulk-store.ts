@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import { KeyholdError } from "../../domain/errors.ts";
 import { KEY_KINDS } from "../../domain/key.ts";
-import type { BulkOperation, BulkSelection, BulkStore, ManyChange, NewBulkOperation } from "../../keys/bulk-store.ts";
+import type { BulkOperation, BulkSelection, BulkStore, ManyChange, NewBulkOperation } from "../../keys/ports.ts";
 import type { ChangeCommitter } from "../cluster/change-committer.ts";
 import { firstRow } from "../connection/first-row.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";

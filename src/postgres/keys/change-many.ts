@@ -2,7 +2,7 @@ import type { Fragment, Sql } from "postgres";
 import type { Change } from "../../domain/change.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { BulkChange, ManyChange } from "../../keys/bulk-store.ts";
+import type { BulkChange, ManyChange } from "../../keys/ports.ts";
 import { awaitPropagation, type ChangeCommitter } from "../cluster/change-committer.ts";
 import { firstRow } from "../connection/first-row.ts";
 import { allOf } from "../connection/fragments.ts";

@@ -1,6 +1,6 @@
 import type { Sql } from "postgres";
 import type { ApiKey } from "../../domain/key.ts";
-import type { Insertion, NewKey } from "../../keys/store.ts";
+import type { Insertion, NewKey } from "../../keys/ports.ts";
 import { byteArray, hex } from "../connection/array-types.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";

@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from "postgres";
 import type { Principal } from "../../domain/principal.ts";
-import type { DescendantStore } from "../../keys/descendants.ts";
+import type { DescendantStore } from "../../keys/ports.ts";
 import { reservedGrants } from "../../keys/reserved-scopes.ts";
 import type { ChangeCommitter } from "../cluster/change-committer.ts";
 import { firstRow } from "../connection/first-row.ts";

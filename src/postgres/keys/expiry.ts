@@ -1,5 +1,5 @@
 import type { Fragment, Sql } from "postgres";
-import type { KeyUpdate } from "../../keys/store.ts";
+import type { KeyUpdate } from "../../keys/ports.ts";
 import { firstRow } from "../connection/first-row.ts";
 import { ownSession } from "../connection/session-settings.ts";
 

@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import { RESERVED_SCOPE_PREFIX } from "../../domain/admin-scopes.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { KeyUpdate } from "../../keys/store.ts";
+import type { KeyUpdate } from "../../keys/ports.ts";
 
 /** Returns the condition `requireShorterLife` for a row as it is after an update, and after its adoption. */
 export function shorterLived(sql: Sql, { expireTime: end }: Principal, { scopes, expiry }: KeyUpdate = {}): Fragment {

@@ -1,4 +1,4 @@
-import type { NewKey } from "../../keys/store.ts";
+import type { NewKey } from "../../keys/ports.ts";
 import { hex, writeArray } from "../connection/array-types.ts";
 
 /** A new row of `api_keys` by column, with JSON values. */

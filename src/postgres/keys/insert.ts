@@ -1,5 +1,5 @@
 import type { Sql } from "postgres";
-import type { Insertion, NewKey } from "../../keys/store.ts";
+import type { Insertion, NewKey } from "../../keys/ports.ts";
 import type { RanOn } from "../cluster/change-committer.ts";
 import { isForeignKeyViolation, wasRolledBack } from "../connection/errors.ts";
 import { type WithServer, withServer } from "../connection/server-position.ts";

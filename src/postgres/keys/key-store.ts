@@ -2,7 +2,7 @@ import postgres, { type Fragment, type Sql } from "postgres";
 import type { Change, ChangeVerb } from "../../domain/change.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { Insertion, KeyName, KeyStore, KeyUpdate, NewExpiry, Revocation, Rotation } from "../../keys/store.ts";
+import type { Insertion, KeyName, KeyStore, KeyUpdate, NewExpiry, Revocation, Rotation } from "../../keys/ports.ts";
 import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "../cluster/change-committer.ts";
 import { allOf } from "../connection/fragments.ts";
 import type { Database } from "../connection/pool.ts";

@@ -2,7 +2,7 @@ import type { Fragment, Sql } from "postgres";
 import type { Change } from "../../domain/change.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { Revocation } from "../../keys/store.ts";
+import type { Revocation } from "../../keys/ports.ts";
 import { toApiKey } from "./rows.ts";
 
 /** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */

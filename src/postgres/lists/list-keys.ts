@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import { type ApiKey, KEY_KINDS, type KeyKind } from "../../domain/key.ts";
 import type { Comparison, Filter, Operator } from "../../keys/filter/filter.ts";
-import type { ListQuery } from "../../keys/store.ts";
+import type { ListQuery } from "../../keys/ports.ts";
 import { markPrepared } from "../connection/connect.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";
 import { ownSession } from "../connection/session-settings.ts";

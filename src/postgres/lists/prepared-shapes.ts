@@ -1,4 +1,4 @@
-import type { ListQuery } from "../../keys/store.ts";
+import type { ListQuery } from "../../keys/ports.ts";
 
 /** Maximum number of shapes. Each connection keeps a statement for each, of a few hundred kilobytes with its plan. */
 const MAX_SHAPES = 32;

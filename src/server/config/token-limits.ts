@@ -1,6 +1,6 @@
 import { parseDuration } from "../../domain/duration.ts";
 import { invalidArgument } from "../../domain/errors.ts";
-import type { TokenLimits } from "../../keys/derive.ts";
+import type { TokenLimits } from "../../keys/ports.ts";
 import { RESERVED_CLAIMS } from "../../token/jwt/claims.ts";
 import { list } from "./values.ts";
 

@@ -1,29 +1,7 @@
 import { lookupPrefixLength } from "../credential/hash/lookup-prefix.ts";
-import type { ParsedRawKeyHash } from "../credential/hash/parse.ts";
 import { KeyholdError } from "../domain/errors.ts";
-import type { SecretDigest } from "../domain/key.ts";
-import type { HashLookups, HashSchemeSpec } from "../domain/raw-key-hash.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { HashedSource, ImportSource } from "./import-source.ts";
-
-/** By raw key. */
-export type SlowDigests = ReadonlyMap<string, readonly SecretDigest[]>;
-
-/** Stores how hashes were made, before keys with them are stored. */
-export interface HashRegistry {
-  /** Returns the id of a scheme. @throws `INVALID_ARGUMENT` if there is no such HMAC key, `TOO_MANY_HASH_SCHEMES` */
-  schemeId(spec: HashSchemeSpec): Promise<number>;
-  /** @throws `TOO_MANY_PREFIX_LENGTHS` */
-  requirePrefixLength(length: number): Promise<void>;
-  /** @throws `INVALID_ARGUMENT` if this machine cannot compute the hash. */
-  requireSupported(hash: ParsedRawKeyHash): Promise<void>;
-  /** Reads again what is stored. */
-  reload(): Promise<void>;
-  /** Returns the hash formats in use. */
-  lookups(): MaybePromise<HashLookups>;
-  /** Returns the stored digests of slow hashes of each raw key. Rejects with `OVERLOADED` if too many hashes wait to be computed. */
-  slowDigests(rawKeys: readonly string[]): Promise<SlowDigests>;
-}
+import type { HashRegistry } from "./ports.ts";
 
 /** Returns the id of the scheme of a source, or why it cannot be stored. */
 export type SchemeIds = (source: HashedSource) => number | KeyholdError;
