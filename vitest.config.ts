@@ -31,7 +31,7 @@ export const LONG_TESTS = [
   "test/interop/protected-service.test.ts",
   // Every field of every RPC, random inputs, all logs, the largest responses, all vectors, both algorithms in every call.
   "test/conformance/{bad-input-fields,bad-input-random,hash-vectors,log-secrets,response-limits,signing-algorithm}.test.ts",
-  "test/credential/hash/vectors.test.ts",
+  "test/hashing/vectors.test.ts",
   "test/durability/request-memory.test.ts",
   "test/transport/{openapi/live,fast-path/codecs/verify-requests}.test.ts",
   "test/docs/long-pages.test.ts",

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isFastAlgorithm } from "../credential/hash/algorithms.ts";
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { HashLookups, HashScheme, HashSchemeSpec } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
+import { isFastAlgorithm } from "./algorithms.ts";
 import { FAST_SLOTS, isSameScheme, SLOW_SLOTS, toSchemes, unwrapHmacKey, wrapAffixes } from "./schemes.ts";
 import type { HashSchemeStore, StoredHashing } from "./store.ts";
 

@@ -1,8 +1,8 @@
-import { parseLookupPrefix } from "../credential/hash/lookup-prefix.ts";
-import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "../credential/hash/parse.ts";
 import { rawKeyHint } from "../credential/hint.ts";
 import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { requireBounded, requireFuture, type TimestampValue, toMilliseconds } from "../domain/expiry.ts";
+import { parseLookupPrefix } from "../hashing/input/lookup-prefix.ts";
+import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "../hashing/input/raw-key-hash.ts";
 import type { KeysContext } from "./ports.ts";
 
 /** What an import knows of its key. */

@@ -1,10 +1,10 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
-import { fastDigests, lookupPrefixDigests, rawKeyHashDigests } from "../credential/hash/digest.ts";
-import { lookupPrefixLength } from "../credential/hash/lookup-prefix.ts";
 import { attempt, checkAll, fieldError, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import type { HashLookups } from "../domain/raw-key-hash.ts";
+import { fastDigests, lookupPrefixDigests, rawKeyHashDigests } from "../hashing/digest.ts";
+import { lookupPrefixLength } from "../hashing/input/lookup-prefix.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import { requireShorterLife } from "./giver.ts";

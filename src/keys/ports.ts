@@ -1,10 +1,10 @@
 import type { SecretPrefix } from "../credential/format.ts";
-import type { ParsedRawKeyHash } from "../credential/hash/parse.ts";
 import type { Lifetimes } from "../domain/expiry.ts";
 import type { ApiKey, KeyKind, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { HashLookups, HashSchemeSpec, RawKeyHash } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
+import type { ParsedRawKeyHash } from "../hashing/input/raw-key-hash.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";

@@ -1,5 +1,5 @@
-import { lookupPrefixLength } from "../credential/hash/lookup-prefix.ts";
 import { KeyholdError } from "../domain/errors.ts";
+import { lookupPrefixLength } from "../hashing/input/lookup-prefix.ts";
 import type { HashedSource, ImportSource } from "./import-source.ts";
 import type { HashRegistry } from "./ports.ts";
 

@@ -1,7 +1,7 @@
-import { createSlowHashes, type SlowHashes } from "../credential/hash/slow/slow-hashes.ts";
 import { createHashSchemes, type HashSchemes } from "../hashing/hash-schemes.ts";
 import type { HmacKeysContext } from "../hashing/hmac-keys.ts";
 import type { RewrapContext } from "../hashing/rewrap.ts";
+import { createSlowHashes, type SlowHashes } from "../hashing/slow/slow-hashes.ts";
 import type { HashSchemeStore } from "../hashing/store.ts";
 import type { HashRegistry } from "../keys/ports.ts";
 import type { Clock } from "../lib/clock.ts";

@@ -52,9 +52,9 @@ test("its command runs", async () => {
 /** Prints whether a hash of bcrypt is that of a raw key, as the compiled program computes it; or why it cannot be. */
 const BCRYPT = `
   const program = (path) => import(new URL("node_modules/keyhold/dist/" + path, "file://" + process.cwd() + "/").href);
-  const { createSlowHashes } = await program("credential/hash/slow/slow-hashes.js");
-  const { parseRawKeyHash } = await program("credential/hash/parse.js");
-  const { rawKeyHashDigests } = await program("credential/hash/digest.js");
+  const { createSlowHashes } = await program("hashing/slow/slow-hashes.js");
+  const { parseRawKeyHash } = await program("hashing/input/raw-key-hash.js");
+  const { rawKeyHashDigests } = await program("hashing/digest.js");
   const { deriveKeyRing } = await program("domain/server-keys.js");
   const { systemRandom } = await program("lib/random.js");
   const ring = deriveKeyRing({ current: Buffer.alloc(32, 1), retired: [] }, "secret-digest");

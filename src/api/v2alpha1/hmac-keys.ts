@@ -1,6 +1,6 @@
 import type { CreateHmacKeyRequest, HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
-import { parseHmacKey } from "../../credential/hash/hmac-key.ts";
 import { createHmacKey, deleteHmacKey, listHmacKeys } from "../../hashing/hmac-keys.ts";
+import { parseHmacKey } from "../../hashing/input/hmac-key.ts";
 import type { ListedHmacKey } from "../../hashing/store.ts";
 import type { ServiceRows } from "../row.ts";
 import { textEncoding } from "./enums.ts";

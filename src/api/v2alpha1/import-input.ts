@@ -1,5 +1,5 @@
 import type { CreateImportedApiKeyRequest, RawKeyHash } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import type { RawKeyHashInput } from "../../credential/hash/parse.ts";
+import type { RawKeyHashInput } from "../../hashing/input/raw-key-hash.ts";
 import type { NewImportInput } from "../../keys/import.ts";
 import { hashAlgorithm, textEncoding } from "./enums.ts";
 

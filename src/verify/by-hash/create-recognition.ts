@@ -1,7 +1,7 @@
-import { fastDigests, lookupPrefixDigests } from "../../credential/hash/digest.ts";
-import type { SlowHashes } from "../../credential/hash/slow/slow-hashes.ts";
 import type { HashLookups } from "../../domain/raw-key-hash.ts";
 import type { KeyRing } from "../../domain/server-keys.ts";
+import { fastDigests, lookupPrefixDigests } from "../../hashing/digest.ts";
+import type { SlowHashes } from "../../hashing/slow/slow-hashes.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import type { HashRecognition } from "./recognition.ts";
 

@@ -1,13 +1,13 @@
 import { createHash, createHmac } from "node:crypto";
 import { expect, test } from "vitest";
 import { digestAll } from "../../../src/credential/digest.ts";
-import { lookupPrefixDigests, rawKeyHashDigests } from "../../../src/credential/hash/digest.ts";
-import { parseLookupPrefix } from "../../../src/credential/hash/lookup-prefix.ts";
-import { parseRawKeyHash } from "../../../src/credential/hash/parse.ts";
 import type { HashScheme } from "../../../src/domain/raw-key-hash.ts";
+import { lookupPrefixDigests, rawKeyHashDigests } from "../../../src/hashing/digest.ts";
+import { parseLookupPrefix } from "../../../src/hashing/input/lookup-prefix.ts";
+import { parseRawKeyHash } from "../../../src/hashing/input/raw-key-hash.ts";
 import { createHashRecognition } from "../../../src/verify/by-hash/create-recognition.ts";
-import { FAST_SCHEMES } from "../../credential/hash/samples.ts";
-import { RING, storedPhc } from "../../credential/hash/slow/samples.ts";
+import { FAST_SCHEMES } from "../../hashing/samples.ts";
+import { RING, storedPhc } from "../../hashing/slow/samples.ts";
 
 const lookups = () => ({ schemes: FAST_SCHEMES, prefixLengths: [8] });
 const recognition = createHashRecognition({

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { HashSchemeSpec } from "../../domain/raw-key-hash.ts";
+import type { HashSchemeSpec } from "../domain/raw-key-hash.ts";
 
 /** By scheme, which is immutable: that of a verification is known for long. */
 const digests = new WeakMap<HashSchemeSpec, Uint8Array>();

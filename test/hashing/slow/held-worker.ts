@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
-import { parseStoredParameters } from "../../../../src/credential/hash/phc/stored-parameters.ts";
-import { computeSlowHash } from "../../../../src/credential/hash/slow/compute.ts";
-import type { HashTask } from "../../../../src/credential/hash/slow/worker.ts";
+import { parseStoredParameters } from "../../../src/hashing/phc/stored-parameters.ts";
+import { computeSlowHash } from "../../../src/hashing/slow/compute.ts";
+import type { HashTask } from "../../../src/hashing/slow/worker.ts";
 import { LONG } from "./samples.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { parseRawKeyHash, type RawKeyHashInput } from "../../../src/credential/hash/parse.ts";
+import { parseRawKeyHash, type RawKeyHashInput } from "../../../src/hashing/input/raw-key-hash.ts";
 import { violationsOf as allViolationsOf } from "./violations.ts";
 
 const hash = (algorithm: string) => createHash(algorithm).update("raw key").digest();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseRawKeyHash } from "../../../src/credential/hash/parse.ts";
-import { parseStoredParameters } from "../../../src/credential/hash/phc/stored-parameters.ts";
+import { parseRawKeyHash } from "../../../src/hashing/input/raw-key-hash.ts";
+import { parseStoredParameters } from "../../../src/hashing/phc/stored-parameters.ts";
 import { violationsOf as allViolationsOf } from "./violations.ts";
 
 const violationsOf = (phc: string) => allViolationsOf(() => parseRawKeyHash({ phc }));

@@ -1,8 +1,8 @@
 import { checkAll, invalidArgument } from "../../domain/errors.ts";
 import type { HashAlgorithm, HashSchemeSpec, TextEncoding } from "../../domain/raw-key-hash.ts";
-import { algorithmsOfSize, FAST_ALGORITHMS, type FastHashAlgorithm, isFastAlgorithm } from "./algorithms.ts";
-import { formatParameters } from "./phc/parameters.ts";
-import { parsePhc } from "./phc/parse.ts";
+import { algorithmsOfSize, FAST_ALGORITHMS, type FastHashAlgorithm, isFastAlgorithm } from "../algorithms.ts";
+import { formatParameters } from "../phc/parameters.ts";
+import { parsePhc } from "../phc/parse.ts";
 import { decodeBytes, isHexText } from "./text-encoding.ts";
 
 /** `RawKeyHash` of the protos. Undefined and null: absent. */

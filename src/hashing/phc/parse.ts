@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../../domain/errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { parseArgon2 } from "./argon2.ts";
 import { parseBcrypt } from "./bcrypt.ts";
 import { requireLimits } from "./limits.ts";

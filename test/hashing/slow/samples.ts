@@ -1,8 +1,8 @@
-import { rawKeyHashDigests } from "../../../../src/credential/hash/digest.ts";
-import { type ParsedRawKeyHash, parseRawKeyHash } from "../../../../src/credential/hash/parse.ts";
-import type { KeySecret } from "../../../../src/domain/key.ts";
-import type { HashScheme } from "../../../../src/domain/raw-key-hash.ts";
-import { deriveKeyRing } from "../../../../src/domain/server-keys.ts";
+import type { KeySecret } from "../../../src/domain/key.ts";
+import type { HashScheme } from "../../../src/domain/raw-key-hash.ts";
+import { deriveKeyRing } from "../../../src/domain/server-keys.ts";
+import { rawKeyHashDigests } from "../../../src/hashing/digest.ts";
+import { type ParsedRawKeyHash, parseRawKeyHash } from "../../../src/hashing/input/raw-key-hash.ts";
 
 export const RING = deriveKeyRing(
   { current: Buffer.alloc(32, "current"), retired: [Buffer.alloc(32, "retired")] },

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "../../../src/credential/hash/parse.ts";
-import { createSlowHashes } from "../../../src/credential/hash/slow/slow-hashes.ts";
-import { systemRandom } from "../../../src/lib/random.ts";
-import { createHashRecognition } from "../../../src/verify/by-hash/create-recognition.ts";
+import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "../../src/hashing/input/raw-key-hash.ts";
+import { createSlowHashes } from "../../src/hashing/slow/slow-hashes.ts";
+import { systemRandom } from "../../src/lib/random.ts";
+import { createHashRecognition } from "../../src/verify/by-hash/create-recognition.ts";
 import { RING, stored } from "./slow/samples.ts";
 
 interface FastVector {

@@ -1,9 +1,9 @@
-import type { SecretDigest } from "../../domain/key.ts";
-import type { HashScheme } from "../../domain/raw-key-hash.ts";
-import { hmacSha256, type KeyRing } from "../../domain/server-keys.ts";
+import type { SecretDigest } from "../domain/key.ts";
+import type { HashScheme } from "../domain/raw-key-hash.ts";
+import { hmacSha256, type KeyRing } from "../domain/server-keys.ts";
 import { fastHash } from "./fast-hash.ts";
-import type { ParsedRawKeyHash } from "./parse.ts";
-import { schemeDigest } from "./scheme.ts";
+import type { ParsedRawKeyHash } from "./input/raw-key-hash.ts";
+import { schemeDigest } from "./scheme-digest.ts";
 
 /**
  * The first bytes of what is digested in place of a raw key. No text in UTF-8 begins with them (RFC 3629 §1), so no raw key has the digest of a

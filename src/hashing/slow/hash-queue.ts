@@ -1,5 +1,5 @@
-import { KeyholdError } from "../../../domain/errors.ts";
-import { type Monotonic, systemMonotonic } from "../../../lib/clock.ts";
+import { KeyholdError } from "../../domain/errors.ts";
+import { type Monotonic, systemMonotonic } from "../../lib/clock.ts";
 import { FairQueue, type Queued } from "./fair-queue.ts";
 import { HashWorker } from "./hash-worker.ts";
 import type { HashTask } from "./worker.ts";

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { afterEach, expect, test } from "vitest";
-import { HashQueue, type HashQueueOptions, type Turn } from "../../../../src/credential/hash/slow/hash-queue.ts";
-import { HashWorker } from "../../../../src/credential/hash/slow/hash-worker.ts";
+import { HashQueue, type HashQueueOptions, type Turn } from "../../../src/hashing/slow/hash-queue.ts";
+import { HashWorker } from "../../../src/hashing/slow/hash-worker.ts";
 import { LONG, SHORT } from "./samples.ts";
 
 const queues: HashQueue[] = [];
@@ -26,7 +26,7 @@ const SHORT_HASH = pbkdf2Sync("raw key", "saltsalt", 1000, 32, "sha256");
 const compute = (queue: HashQueue, one: ReturnType<typeof task>, turn: Partial<Turn> = {}) =>
   queue.compute(one, { suspicion: 0, group: "one", since: performance.now(), ...turn });
 
-const PROGRAM = new URL("../../../../src/credential/hash/slow/worker.ts", import.meta.url);
+const PROGRAM = new URL("../../../src/hashing/slow/worker.ts", import.meta.url);
 const HELD = new URL("./held-worker.ts", import.meta.url);
 
 /** A queue whose threads a test can end. Unless another program is given, `LONG` does not end by itself. */

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../../domain/errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 
 interface LookAlike {
   readonly matches: RegExp;

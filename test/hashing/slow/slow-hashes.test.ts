@@ -1,12 +1,12 @@
 import { pbkdf2Sync, randomUUID, scryptSync } from "node:crypto";
 import { hashSync } from "@node-rs/bcrypt";
 import { afterEach, describe, expect, test } from "vitest";
-import { parseRawKeyHash } from "../../../../src/credential/hash/parse.ts";
-import { HashWorker } from "../../../../src/credential/hash/slow/hash-worker.ts";
-import { createSlowHashes, type SlowHashes } from "../../../../src/credential/hash/slow/slow-hashes.ts";
-import type { HashTask } from "../../../../src/credential/hash/slow/worker.ts";
-import { deriveKeyRing } from "../../../../src/domain/server-keys.ts";
-import { systemRandom } from "../../../../src/lib/random.ts";
+import { deriveKeyRing } from "../../../src/domain/server-keys.ts";
+import { parseRawKeyHash } from "../../../src/hashing/input/raw-key-hash.ts";
+import { HashWorker } from "../../../src/hashing/slow/hash-worker.ts";
+import { createSlowHashes, type SlowHashes } from "../../../src/hashing/slow/slow-hashes.ts";
+import type { HashTask } from "../../../src/hashing/slow/worker.ts";
+import { systemRandom } from "../../../src/lib/random.ts";
 import { RING, type StoredHash, stored, storedPhc } from "./samples.ts";
 
 const started: SlowHashes[] = [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { parseHmacKey } from "../../../src/credential/hash/hmac-key.ts";
-import { lookupPrefixLength, parseLookupPrefix } from "../../../src/credential/hash/lookup-prefix.ts";
+import { parseHmacKey } from "../../../src/hashing/input/hmac-key.ts";
+import { lookupPrefixLength, parseLookupPrefix } from "../../../src/hashing/input/lookup-prefix.ts";
 import { violationsOf } from "./violations.ts";
 
 describe("a lookup prefix", () => {

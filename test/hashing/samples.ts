@@ -1,4 +1,4 @@
-import type { HashScheme } from "../../../src/domain/raw-key-hash.ts";
+import type { HashScheme } from "../../src/domain/raw-key-hash.ts";
 
 /** One scheme of each algorithm without a salt, and two with text around the raw key. */
 export const FAST_SCHEMES: readonly HashScheme[] = (

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { FAST_ALGORITHMS, type FastHashAlgorithm } from "../../../src/credential/hash/algorithms.ts";
-import { parseHmacKey } from "../../../src/credential/hash/hmac-key.ts";
-import { parseRawKeyHash } from "../../../src/credential/hash/parse.ts";
-import { formatParameters, type SlowHashParameters } from "../../../src/credential/hash/phc/parameters.ts";
-import { parseStoredParameters } from "../../../src/credential/hash/phc/stored-parameters.ts";
 import { HASH_ALGORITHMS, TEXT_ENCODINGS } from "../../../src/domain/raw-key-hash.ts";
+import { FAST_ALGORITHMS, type FastHashAlgorithm } from "../../../src/hashing/algorithms.ts";
+import { parseHmacKey } from "../../../src/hashing/input/hmac-key.ts";
+import { parseRawKeyHash } from "../../../src/hashing/input/raw-key-hash.ts";
+import { formatParameters, type SlowHashParameters } from "../../../src/hashing/phc/parameters.ts";
+import { parseStoredParameters } from "../../../src/hashing/phc/stored-parameters.ts";
 import { violationsOf } from "./violations.ts";
 
 const RUNS = { numRuns: 2_000 };

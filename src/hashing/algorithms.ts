@@ -1,4 +1,4 @@
-import type { HashAlgorithm } from "../../domain/raw-key-hash.ts";
+import type { HashAlgorithm } from "../domain/raw-key-hash.ts";
 
 export interface FastAlgorithm {
   /** The name of the hash function in `node:crypto`. */

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../../domain/errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { decodeBcryptBase64, encodeBcryptBase64 } from "./bcrypt-base64.ts";
 import type { BcryptParameters, SlowHash } from "./parameters.ts";
 

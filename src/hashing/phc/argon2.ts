@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../../domain/errors.ts";
+import { invalidArgument } from "../../domain/errors.ts";
 import { parseFields, parseOutput, parseSalt, requireParameter } from "./fields.ts";
 import type { Argon2Parameters, SlowHash } from "./parameters.ts";
 

@@ -1,5 +1,5 @@
-import { invalidArgument, KeyholdError } from "../../../domain/errors.ts";
-import type { ParsedRawKeyHash } from "../parse.ts";
+import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import type { ParsedRawKeyHash } from "../input/raw-key-hash.ts";
 import { formatParameters, type SlowHashParameters } from "../phc/parameters.ts";
 import { parseStoredParameters } from "../phc/stored-parameters.ts";
 

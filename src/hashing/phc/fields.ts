@@ -1,5 +1,5 @@
-import { invalidArgument } from "../../../domain/errors.ts";
-import { decodeBase64 } from "../text-encoding.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import { decodeBase64 } from "../input/text-encoding.ts";
 
 /** The parts of a hash in the format of PHC, after its identifier. */
 export interface PhcFields {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FairQueue } from "../../../../src/credential/hash/slow/fair-queue.ts";
+import { FairQueue } from "../../../src/hashing/slow/fair-queue.ts";
 
 /** A queue of names, whose first letters are their groups. */
 function newQueue(maxSize: number) {

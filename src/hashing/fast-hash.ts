@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, hash, type KeyObject } from "node:crypto";
-import type { HashScheme } from "../../domain/raw-key-hash.ts";
+import type { HashScheme } from "../domain/raw-key-hash.ts";
 import { FAST_ALGORITHMS, isFastAlgorithm } from "./algorithms.ts";
 
 /** Keys of HMACs by scheme, so that each is prepared once. */
