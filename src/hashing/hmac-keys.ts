@@ -32,12 +32,12 @@ const MAX_HMAC_KEYS = 100;
 export async function createHmacKey(
   { store, ring, clock, random }: HmacKeysContext,
   principal: Principal,
-  draft: NewHmacKey,
+  input: NewHmacKey,
 ): Promise<ListedHmacKey> {
   requireUnrestricted(principal);
-  const { hmacKeyId } = draft;
-  const secret = parseHmacKey(draft.key, draft.encoding);
-  const wrapped = wrapSecret(secret, hmacKeyOf(draft), ring.current, random);
+  const { hmacKeyId } = input;
+  const secret = parseHmacKey(input.key, input.encoding);
+  const wrapped = wrapSecret(secret, hmacKeyOf(input), ring.current, random);
   const createTime = new Date(clock.now());
   const record: HmacKeyRecord = { hmacKeyId, ...wrapped, createTime, createdBy: callerName(principal) };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

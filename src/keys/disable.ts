@@ -1,7 +1,7 @@
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeyName, KeysContext } from "./ports.ts";
-import { changedMeanwhile, explainRejection, rejectUnlessActive, rejectUnlessGiven } from "./rejection.ts";
+import { changedMeanwhile, explainRejection, rejectUnlessActive, rejectUnlessGrantable } from "./rejection.ts";
 
 /** Disables a key until it is enabled. Returns a key that is disabled already unchanged, with the first time and reason. */
 export async function disableKey(
@@ -21,5 +21,5 @@ export async function enableKey({ store, clock }: KeysContext, principal: Princi
   const now = clock.now();
   const enabled = await store.enable(name, principal, new Date(now));
   if (enabled !== null) return enabled;
-  throw await explainRejection(store, name, principal, now, rejectUnlessGiven(principal));
+  throw await explainRejection(store, name, principal, now, rejectUnlessGrantable(principal));
 }

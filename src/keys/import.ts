@@ -7,7 +7,7 @@ import { fastDigests, lookupPrefixDigests, rawKeyHashDigests } from "../hashing/
 import { lookupPrefixLength } from "../hashing/input/lookup-prefix.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
-import { requireShorterLife } from "./giver.ts";
+import { assertActorAllowed, assertCanGrant } from "./authorization.ts";
 import {
   checkImportSource,
   type HashedSource,
@@ -20,7 +20,6 @@ import {
 import { checkNewKey, identify, type NewKeyInput, newStoredKey, type ParsedFields, requireRepeat } from "./new-key.ts";
 import type { Insertion, KeysContext, NewHash, NewKey, SlowDigests } from "./ports.ts";
 import { registerSchemes } from "./register-schemes.ts";
-import { requireActor, requireHandled } from "./reserved-scopes.ts";
 
 /** What is imported, and under which fields: a raw key, or a hash of it. */
 export interface NewImportInput extends NewKeyInput, ImportSourceInput {}
@@ -31,9 +30,9 @@ export interface ParsedImport extends ParsedFields {
 }
 
 /** Imports one key. Throws on invalid input, and `RAW_KEY_ALREADY_EXISTS` if the raw key or its hash exists. */
-export async function importKey(context: KeysContext, principal: Principal, draft: NewImportInput): Promise<ApiKey> {
-  const parsed = checkNewImport(context, draft);
-  const [result] = await importKeys(context, principal, [{ draft, parsed }]);
+export async function importKey(context: KeysContext, principal: Principal, input: NewImportInput): Promise<ApiKey> {
+  const parsed = checkNewImport(context, input);
+  const [result] = await importKeys(context, principal, [{ input, parsed }]);
   if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
   if (result instanceof KeyholdError) throw result;
   return result;
@@ -41,7 +40,7 @@ export async function importKey(context: KeysContext, principal: Principal, draf
 
 /** An input that `checkNewImport` has accepted. */
 export interface CheckedImport {
-  readonly draft: NewImportInput;
+  readonly input: NewImportInput;
   /** As `checkNewImport` returned them. */
   readonly parsed: ParsedImport;
 }
@@ -89,12 +88,12 @@ async function importOnce(
   const rawKeys = sources.flatMap((source) => ("rawKey" in source ? [source.rawKey] : []));
   const lookups = rawKeys.length === 0 ? NO_LOOKUPS : await context.hashes.lookups();
   const slow = lookups.prefixLengths.length === 0 ? NO_DIGESTS : await context.hashes.slowDigests(rawKeys);
-  const prepared = await mapInSlices([...checked.entries()], ([place, { draft, parsed }]) =>
+  const prepared = await mapInSlices([...checked.entries()], ([place, { input, parsed }]) =>
     attempt((): NewKey => {
       const { source } = parsed;
       const key = authorized[place] ?? lost();
       if (key instanceof KeyholdError) throw key;
-      const request = identify(draft, identityOf(source), context.rings.fingerprint);
+      const request = identify(input, identityOf(source), context.rings.fingerprint);
       if ("rawKey" in source) {
         return { key, ...rawKeyDigests(context, source.rawKey, lookups, slow), request, principal };
       }
@@ -126,26 +125,25 @@ function lost(): KeyholdError {
 /** Like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
 export function checkNewImport(
   context: ImportRules & Pick<KeysContext, "lifetimes">,
-  draft: NewImportInput,
+  input: NewImportInput,
 ): ParsedImport {
   const [source, parsed] = checkAll(
-    () => checkImportSource(context, draft),
-    () => checkNewKey(context, draft),
+    () => checkImportSource(context, input),
+    () => checkNewKey(context, input),
   );
   return { ...parsed, source };
 }
 
 /** Returns the key to store, if the principal may import it. */
-function authorize(context: KeysContext, principal: Principal, { draft, parsed }: CheckedImport): ApiKey {
-  requireActor(draft.actorId, principal);
+function authorize(context: KeysContext, principal: Principal, { input, parsed }: CheckedImport): ApiKey {
+  assertActorAllowed(input.actorId, principal);
   requireUnsharedNames(parsed.source, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const createdBy = callerName(principal);
   const hint = hintOf(parsed.source);
-  const key = newStoredKey({ kind: "imported", keyId, hint, parsed, now, createdBy }, draft);
-  requireHandled(key, principal);
-  requireShorterLife(key, principal);
+  const key = newStoredKey({ kind: "imported", keyId, hint, parsed, now, createdBy }, input);
+  assertCanGrant(key, principal);
   return key;
 }
 
@@ -233,14 +231,13 @@ function conclude(
   insertion: Insertion | undefined,
 ): ApiKey {
   if (checked === undefined || insertion === undefined) throw lost();
-  const { draft, parsed } = checked;
+  const { input, parsed } = checked;
   switch (insertion.outcome) {
     case "inserted":
       return insertion.key;
     case "repeated":
-      requireRepeat(draft, identityOf(parsed.source), insertion.fingerprint, context.rings.fingerprint);
-      requireHandled(insertion.key, principal);
-      requireShorterLife(insertion.key, principal);
+      requireRepeat(input, identityOf(parsed.source), insertion.fingerprint, context.rings.fingerprint);
+      assertCanGrant(insertion.key, principal);
       return insertion.key;
     case "lookup_prefix_exists":
       throw fieldError(

@@ -5,7 +5,7 @@ import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
 import { checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
-import { requireShorterLife } from "./giver.ts";
+import { assertActorAllowed, assertCanGrant, isReserved } from "./authorization.ts";
 import {
   checkNewKey,
   identify,
@@ -16,7 +16,6 @@ import {
   requireRepeat,
 } from "./new-key.ts";
 import type { KeysContext } from "./ports.ts";
-import { isReserved, requireActor, requireHandled } from "./reserved-scopes.ts";
 
 /** An issued key. The secret is null if the request repeats an earlier one, which returned it. */
 export interface Issued {
@@ -25,10 +24,10 @@ export interface Issued {
 }
 
 /** Like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">, draft: NewKeyInput): ParsedFields {
+export function checkNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">, input: NewKeyInput): ParsedFields {
   const [parsed] = checkAll(
-    () => checkNewKey(context, draft),
-    () => checkRestriction(draft),
+    () => checkNewKey(context, input),
+    () => checkRestriction(input),
   );
   return parsed;
 }
@@ -41,22 +40,20 @@ function checkRestriction({ scopes, restrictedToActorIds = [] }: NewKeyInput): v
 }
 
 /** Issues a key. Throws on invalid input, on scopes that the principal may not grant, and on a reused request id. */
-export async function issueKey(context: KeysContext, principal: Principal, draft: NewKeyInput): Promise<Issued> {
-  const parsed = checkNewIssue(context, draft);
-  requireActor(draft.actorId, principal);
+export async function issueKey(context: KeysContext, principal: Principal, input: NewKeyInput): Promise<Issued> {
+  const parsed = checkNewIssue(context, input);
+  assertActorAllowed(input.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newStoredKey({ kind: "issued", keyId, hint, parsed, now, createdBy: callerName(principal) }, draft);
-  requireHandled(key, principal);
-  requireShorterLife(key, principal);
-  const request = identify(draft, NO_SOURCE, context.rings.fingerprint);
+  const key = newStoredKey({ kind: "issued", keyId, hint, parsed, now, createdBy: callerName(principal) }, input);
+  assertCanGrant(key, principal);
+  const request = identify(input, NO_SOURCE, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };
   if (insertion?.outcome !== "repeated") throw new KeyholdError("INTERNAL", "a new key was not stored");
-  requireRepeat(draft, NO_SOURCE, insertion.fingerprint, context.rings.fingerprint);
-  requireHandled(insertion.key, principal);
-  requireShorterLife(insertion.key, principal);
+  requireRepeat(input, NO_SOURCE, insertion.fingerprint, context.rings.fingerprint);
+  assertCanGrant(insertion.key, principal);
   return { key: insertion.key, secret: null };
 }
 

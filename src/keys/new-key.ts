@@ -31,19 +31,19 @@ export interface ParsedFields {
 /** Returns the fields that are stored in another form. Throws `INVALID_ARGUMENT` with every invalid field. */
 export function checkNewKey(
   { clock, lifetimes }: Pick<KeysContext, "clock" | "lifetimes">,
-  draft: Pick<NewKeyInput, "scopes" | "metadata" | "ipRestriction" | keyof ExpiryInput>,
+  input: Pick<NewKeyInput, "scopes" | "metadata" | "ipRestriction" | keyof ExpiryInput>,
 ): ParsedFields {
   const [, , expiry, allowedCidrs] = checkAll(
-    () => checkReservedScopes(draft.scopes, "scopes"),
-    () => checkMetadata(draft.metadata, "metadata"),
-    () => newExpiry(draft, lifetimes, clock.now()),
-    () => checkIpRestriction(draft.ipRestriction, "ip_restriction"),
+    () => checkReservedScopes(input.scopes, "scopes"),
+    () => checkMetadata(input.metadata, "metadata"),
+    () => newExpiry(input, lifetimes, clock.now()),
+    () => checkIpRestriction(input.ipRestriction, "ip_restriction"),
   );
   return { expiry, allowedCidrs };
 }
 
-/** What a key has beside its input. */
-interface NewKeyFacts extends Pick<ApiKey, "kind" | "keyId" | "hint" | "createdBy"> {
+/** The fields of a new key that do not come from its input. */
+interface DeterminedFields extends Pick<ApiKey, "kind" | "keyId" | "hint" | "createdBy"> {
   /** As `checkNewKey` returns them. */
   readonly parsed: ParsedFields;
   /** When it is created. */
@@ -51,15 +51,18 @@ interface NewKeyFacts extends Pick<ApiKey, "kind" | "keyId" | "hint" | "createdB
 }
 
 /** Returns the key to store. */
-export function newStoredKey({ kind, keyId, hint, parsed, now, createdBy }: NewKeyFacts, draft: NewKeyInput): ApiKey {
+export function newStoredKey(
+  { kind, keyId, hint, parsed, now, createdBy }: DeterminedFields,
+  input: NewKeyInput,
+): ApiKey {
   const created = new Date(now);
   return {
     keyId,
     kind,
-    name: draft.name,
-    actorId: draft.actorId,
-    scopes: uniqueScopes(draft.scopes),
-    metadata: draft.metadata,
+    name: input.name,
+    actorId: input.actorId,
+    scopes: uniqueScopes(input.scopes),
+    metadata: input.metadata,
     hint,
     createTime: created,
     updateTime: created,
@@ -72,7 +75,7 @@ export function newStoredKey({ kind, keyId, hint, parsed, now, createdBy }: NewK
     disableTime: null,
     disableReason: null,
     allowedCidrs: parsed.allowedCidrs,
-    restrictedToActorIds: restrictionOf(draft),
+    restrictedToActorIds: restrictionOf(input),
     createdBy,
     hashAlgorithm: null,
     adoptBeforeTime: null,
@@ -89,31 +92,31 @@ interface RequestSource {
 export const NO_SOURCE: RequestSource = { rawKey: null };
 
 /** Returns the identity of a create request (AIP-155); null without a request id. */
-export function identify(draft: NewKeyInput, source: RequestSource, keys: KeyRing): RequestIdentity | null {
-  if (draft.requestId === undefined) return null;
-  return { requestId: draft.requestId, fingerprint: fingerprintOf(draft, source, keys.current) };
+export function identify(input: NewKeyInput, source: RequestSource, keys: KeyRing): RequestIdentity | null {
+  if (input.requestId === undefined) return null;
+  return { requestId: input.requestId, fingerprint: fingerprintOf(input, source, keys.current) };
 }
 
 /** Rejects a different request with the same request id: returning the other request's key would hide the mistake. */
-export function requireRepeat(draft: NewKeyInput, source: RequestSource, stored: Uint8Array, keys: KeyRing): void {
-  if (keys.all.some((key) => equalBytes(fingerprintOf(draft, source, key), stored))) return;
+export function requireRepeat(input: NewKeyInput, source: RequestSource, stored: Uint8Array, keys: KeyRing): void {
+  if (keys.all.some((key) => equalBytes(fingerprintOf(input, source, key), stored))) return;
   throw fieldError("REQUEST_ID_REUSED", "request_id", "belongs to an earlier request that asked for something else");
 }
 
 /** Returns a keyed hash of the request. It covers the raw key, hence the key. */
-function fingerprintOf(draft: NewKeyInput, { rawKey, ...later }: RequestSource, key: ServerKey): Uint8Array {
-  const metadata = Object.entries(draft.metadata).sort(([a], [b]) => (a < b ? -1 : 1));
-  const fields = [draft.name, draft.actorId, draft.scopes, draft.ttl ?? null, metadata, rawKey];
-  return hmacSha256(key, JSON.stringify([...fields, ...laterFields(draft, later)]));
+function fingerprintOf(input: NewKeyInput, { rawKey, ...later }: RequestSource, key: ServerKey): Uint8Array {
+  const metadata = Object.entries(input.metadata).sort(([a], [b]) => (a < b ? -1 : 1));
+  const fields = [input.name, input.actorId, input.scopes, input.ttl ?? null, metadata, rawKey];
+  return hmacSha256(key, JSON.stringify([...fields, ...laterFields(input, later)]));
 }
 
 /** Returns the fields that release 0.2 does not know. Without them a fingerprint is what 0.2 stored, so that its requests can be retried. */
-function laterFields(draft: NewKeyInput, ofSource: Readonly<Record<string, unknown>>): unknown[] {
-  const { ipRestriction, expireTime } = draft;
+function laterFields(input: NewKeyInput, ofSource: Readonly<Record<string, unknown>>): unknown[] {
+  const { ipRestriction, expireTime } = input;
   const fields = {
     ip_restriction: ipRestriction?.allowedCidrs,
     expire_time: expireTime && `${expireTime.seconds}.${expireTime.nanos}`,
-    restricted_to_actor_ids: restrictionOf(draft) ?? undefined,
+    restricted_to_actor_ids: restrictionOf(input) ?? undefined,
     ...ofSource,
   };
   return Object.entries(fields).filter(([, value]) => value !== undefined);

@@ -137,7 +137,7 @@ export interface ListQuery {
 /**
  * Stores keys. Each change is atomic, and durable when the promise resolves. It returns the changed key, or null if its condition did not
  * hold: the key exists (with that kind), is not revoked, for all but revoke has not expired, and the principal may know of it and change it
- * (`isVisible`, `requireHandled`).
+ * (`isVisible`, `assertCanManage`, `assertCanGrant`).
  */
 export interface KeyStore {
   /** Returns one result per key, in order. Of keys with the same raw key the first is inserted. */

@@ -3,9 +3,8 @@ import { type ApiKey, type StoredKey, statusAt } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { type Invalid, verificationErrorOf } from "../domain/verdict.ts";
 import { isVisible } from "../domain/visibility.ts";
-import { requireShorterLife } from "./giver.ts";
+import { assertCanManage, assertExpiresWithin } from "./authorization.ts";
 import type { KeyName, KeyStore } from "./ports.ts";
-import { requireHandled } from "./reserved-scopes.ts";
 
 /** Returns an error about a key, with its id as metadata. */
 export function keyError(code: ErrorCode, keyId: string, message: string): KeyholdError {
@@ -31,10 +30,10 @@ export function credentialInvalid({ reason, message }: Invalid): KeyholdError {
 }
 
 /** Returns the error if the state of a key does not allow an operation. */
-type Refuse = (key: ApiKey, now: number) => KeyholdError | null;
+type Check = (key: ApiKey, now: number) => KeyholdError | null;
 
 /** Requires a key that is neither revoked nor expired. A disabled one may be changed. */
-export const rejectUnlessActive: Refuse = (key, now) => {
+export const rejectUnlessActive: Check = (key, now) => {
   const { keyId } = key;
   const status = statusAt(key, now);
   if (status === "REVOKED") return keyError("API_KEY_REVOKED", keyId, `key ${keyId} is revoked`);
@@ -42,16 +41,16 @@ export const rejectUnlessActive: Refuse = (key, now) => {
   return null;
 };
 
-/** The same for an operation that lets a holder use the key: it must not outlive the principal's credential (`requireShorterLife`). */
-export function rejectUnlessGiven(principal: Principal): Refuse {
+/** Requires an active key that the grantor may grant (`assertCanGrant`). */
+export function rejectUnlessGrantable(grantor: Principal): Check {
   return (key, now) => {
-    const rejected = rejectUnlessActive(key, now);
-    if (rejected === null) requireShorterLife(key, principal);
-    return rejected;
+    const rejection = rejectUnlessActive(key, now);
+    if (rejection === null) assertExpiresWithin(key, grantor);
+    return rejection;
   };
 }
 
-export const rejectIfRevoked: Refuse = (key) => (key.revokeTime === null ? null : alreadyRevoked(key.keyId));
+export const rejectIfRevoked: Check = (key) => (key.revokeTime === null ? null : alreadyRevoked(key.keyId));
 
 /**
  * Returns the error of a change whose condition did not hold. Reads the key again; if the condition holds now, a concurrent change came in
@@ -62,14 +61,14 @@ export async function explainRejection(
   name: KeyName,
   principal: Principal,
   now: number,
-  refuse: Refuse,
+  check: Check,
   otherwise: (stored: StoredKey) => KeyholdError = changedMeanwhile,
   judgedBy: "latestTime" | "earliestTime" = "latestTime",
 ): Promise<KeyholdError> {
   const stored = await store.get(name);
   if (stored === null || !isVisible(stored.key, principal.restrictions)) return keyNotFound(name);
-  requireHandled(stored.key, principal);
+  assertCanManage(stored.key, principal);
   // The key may have expired by another clock.
   const time = await store[judgedBy](new Date(now));
-  return refuse(stored.key, time.getTime()) ?? otherwise(stored);
+  return check(stored.key, time.getTime()) ?? otherwise(stored);
 }

@@ -5,7 +5,7 @@ import type { Principal } from "../domain/principal.ts";
 import type { Random } from "../lib/random.ts";
 import { newSecret } from "./issue.ts";
 import type { KeyName, KeysContext } from "./ports.ts";
-import { changedMeanwhile, explainRejection, keyError, rejectUnlessGiven } from "./rejection.ts";
+import { changedMeanwhile, explainRejection, keyError, rejectUnlessGrantable } from "./rejection.ts";
 
 /** Maximum older secrets in their grace period per key: bounds the row and the work of a verification. */
 const MAX_GRACE_SECRETS = 16;
@@ -45,7 +45,7 @@ export async function rotateKey(
   const rotation = { version: newVersion(random), digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
   const key = await store.rotate(name, rotation, principal, new Date(now));
   if (key !== null) return { key, secret };
-  throw await explainRejection(store, name, principal, now, rejectUnlessGiven(principal), (stored) =>
+  throw await explainRejection(store, name, principal, now, rejectUnlessGrantable(principal), (stored) =>
     graceEnd !== null && graceSecrets(stored, now) >= MAX_GRACE_SECRETS
       ? tooManySecrets(stored.key)
       : changedMeanwhile(stored),

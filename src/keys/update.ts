@@ -5,10 +5,9 @@ import { type Expiry, type Lifetimes, requireBounded, requireFuture, timeOf, too
 import type { ApiKey, KeyKind } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
-import { requireShorterLife } from "./giver.ts";
+import { assertCanManage, assertExpiresWithin, assertManageableScopes } from "./authorization.ts";
 import type { KeyName, KeysContext, KeyUpdate, NewExpiry } from "./ports.ts";
 import { explainRejection, rejectUnlessActive } from "./rejection.ts";
-import { requireHandled, requireReservedScopes } from "./reserved-scopes.ts";
 
 /** The input of an update. */
 export interface UpdateInput extends Omit<KeyUpdate, "expiry"> {
@@ -30,11 +29,11 @@ export async function updateKey(
   const updated = await store.update(name, checked, principal, new Date(now));
   if (updated !== null) return updated;
   throw await explainRejection(store, name, principal, now, (key, time) => {
-    if (update.scopes !== undefined) requireHandled({ ...key, scopes: update.scopes }, principal);
+    if (update.scopes !== undefined) assertCanManage({ ...key, scopes: update.scopes }, principal);
     const rejected = rejectUnlessActive(key, time);
     if (rejected !== null) return rejected;
     const { scopes = key.scopes, expiry } = update;
-    requireShorterLife({ ...(expiry === undefined ? key : { expireTime: expiry.time }), scopes }, principal);
+    assertExpiresWithin({ ...(expiry === undefined ? key : { expireTime: expiry.time }), scopes }, principal);
     return rejectImmutable(key, update) ?? rejectExpiry(key, update.expiry, time);
   });
 }
@@ -83,6 +82,6 @@ export function checkUpdate({ name, scopes, metadata }: UpdateInput, kind: KeyKi
 
 function withUniqueScopes(update: KeyUpdate, principal: Principal): KeyUpdate {
   if (update.scopes === undefined) return update;
-  requireReservedScopes(update.scopes, principal);
+  assertManageableScopes(update.scopes, principal);
   return { ...update, scopes: uniqueScopes(update.scopes) };
 }

@@ -50,14 +50,14 @@ const scrypt = (rawKey: string, length = 16): Hashed => {
 
 const KINDS = { fast: sha256, slow: scrypt } as const;
 
-const draftOf = (hashed: Hashed, more: Partial<NewImportInput> = {}): NewImportInput => ({
+const inputOf = (hashed: Hashed, more: Partial<NewImportInput> = {}): NewImportInput => ({
   ...{ rawKey: "", name: "hashed", actorId: "actor_1", scopes: ["read"], metadata: {} },
   ...hashed,
   ...more,
 });
 
 const importBy = ({ keys }: RealNode, hashed: Hashed, more?: Partial<NewImportInput>) =>
-  importKey(keys, operator, draftOf(hashed, more));
+  importKey(keys, operator, inputOf(hashed, more));
 
 const outcomeOf = async ({ api }: RealNode, rawKey: string) => {
   const verdict = await api.verify(operator, rawKey);
@@ -138,8 +138,8 @@ const outcomesOf = (results: readonly unknown[]) =>
 
 const importAll = async ({ keys }: RealNode, inputs: readonly Hashed[]) => {
   const checked = inputs
-    .map((input) => draftOf(input))
-    .map((draft) => ({ draft, parsed: checkNewImport(keys, draft) }));
+    .map((hashed) => inputOf(hashed))
+    .map((input) => ({ input, parsed: checkNewImport(keys, input) }));
   return outcomesOf(await importKeys(keys, operator, checked));
 };
 

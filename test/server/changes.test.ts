@@ -52,7 +52,7 @@ const input = (name: string, more: { scopes?: readonly string[]; requestId?: str
 const issue = (principal = alice, more = {}) => issueKey(resources.keys, principal, input("key", more));
 const raw = (name: string) => ({ ...input(name), rawKey: `raw-${randomUUID()}` });
 
-const checked = (draft: NewImportInput) => ({ draft, parsed: checkNewImport(resources.keys, draft) });
+const checked = (input: NewImportInput) => ({ input, parsed: checkNewImport(resources.keys, input) });
 
 test("an observer sees each verb's change once, with the key before and after it, and who made it", async () => {
   const { keys } = resources;
@@ -136,12 +136,12 @@ test("an observer sees no retries, rejected changes or failures", async () => {
   const requestId = randomUUID();
   const { key } = await issue(alice, { requestId, scopes: ["keyhold:admin"] });
   const name = { keyId: key.keyId, kind: "issued" } as const;
-  const draft = raw("imported");
-  await importKey(keys, alice, draft);
+  const input = raw("imported");
+  await importKey(keys, alice, input);
   seen = [];
   expect((await issue(alice, { requestId, scopes: ["keyhold:admin"] })).key).toEqual(key);
   await expect(issue(alice, { requestId, scopes: [] })).rejects.toMatchObject({ code: "REQUEST_ID_REUSED" });
-  await expect(importKey(keys, alice, draft)).rejects.toMatchObject({ code: "RAW_KEY_ALREADY_EXISTS" });
+  await expect(importKey(keys, alice, input)).rejects.toMatchObject({ code: "RAW_KEY_ALREADY_EXISTS" });
   await expect(updateKey(keys, limited, name, { name: "mine" })).rejects.toMatchObject({
     code: "CALLER_NOT_PERMITTED",
   });

@@ -40,8 +40,8 @@ export function batchCreateImportedApiKeys({
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
   const checkItem = (request: CreateImportedApiKeyRequest): CheckedImport => {
     const check = () => {
-      const draft = importInput(request);
-      return { draft, parsed: checkNewImport(keys, draft) };
+      const input = importInput(request);
+      return { input, parsed: checkNewImport(keys, input) };
     };
     return validated(CreateImportedApiKeyRequestSchema, request, check);
   };
@@ -75,8 +75,8 @@ export function batchCreateImportedApiKeys({
 }
 
 /** Returns an upper bound of the bytes of the key that an item creates. */
-function createdSize({ draft, parsed: { allowedCidrs } }: CheckedImport, createdBy: string): number {
-  return responseSize({ ...draft, createdBy, allowedCidrs, warnings: rawKeyWarnings(draft.rawKey) });
+function createdSize({ input, parsed: { allowedCidrs } }: CheckedImport, createdBy: string): number {
+  return responseSize({ ...input, createdBy, allowedCidrs, warnings: rawKeyWarnings(input.rawKey) });
 }
 
 function isChecked(item: CheckedImport | KeyholdError): item is CheckedImport {

@@ -7,14 +7,14 @@ import { awaitPropagation, type ChangeCommitter } from "../cluster/change-commit
 import { firstRow } from "../connection/first-row.ts";
 import { allOf } from "../connection/fragments.ts";
 import { serverId, type WithServer } from "../connection/server-position.ts";
+import { canManage } from "./authorization.ts";
 import { stillActive } from "./expiry.ts";
-import { handledBy } from "./handled-by.ts";
 import { KEY_COLUMNS } from "./rows.ts";
 import { type ChangedRow, setDisabled, setRevoked, toStateChange } from "./state-changes.ts";
 
 /** The conditions that the change would change a key, and that the principal may change it. */
 export function changeable(sql: Sql, change: BulkChange, principal: Principal, now: Date): Fragment[] {
-  return [CHANGEABLE[change.verb](sql, now), handledBy(sql, principal)];
+  return [CHANGEABLE[change.verb](sql, now), canManage(sql, principal)];
 }
 
 const CHANGEABLE: { readonly [V in BulkChange["verb"]]: (sql: Sql, now: Date) => Fragment } = {

@@ -1,14 +1,14 @@
 import type { Fragment, Sql } from "postgres";
 import type { Principal } from "../../domain/principal.ts";
+import { manageableScopes } from "../../keys/authorization.ts";
 import type { DescendantStore } from "../../keys/ports.ts";
-import { reservedGrants } from "../../keys/reserved-scopes.ts";
 import type { ChangeCommitter } from "../cluster/change-committer.ts";
 import { firstRow } from "../connection/first-row.ts";
 import { allOf } from "../connection/fragments.ts";
 import type { Database } from "../connection/pool.ts";
 import { ownSession } from "../connection/session-settings.ts";
+import { isVisible } from "./authorization.ts";
 import { changeable, changeKeys, commitMany, selectChanged } from "./change-many.ts";
-import { visibleTo } from "./handled-by.ts";
 
 /** Searches downward from a key, by the indexes of migrations 0015 and 0022. */
 export function createDescendantStore(reads: Database, changes: ChangeCommitter): DescendantStore {
@@ -34,7 +34,7 @@ export function createDescendantStore(reads: Database, changes: ChangeCommitter)
       reads.run(async (sql) => {
         const rows = await sql<{ count: number }[]>`
           SELECT count(*)::integer AS count FROM ${descendantsOf(sql, keyId, null)}
-          WHERE ${ownSession(sql)} AND ${visibleTo(sql, restrictions)}`;
+          WHERE ${ownSession(sql)} AND ${isVisible(sql, restrictions)}`;
         return firstRow(rows).count;
       }, "keys.count_descendants"),
   };
@@ -47,5 +47,5 @@ function descendantsOf(sql: Sql, keyId: string, max: number | null): Fragment {
 
 /** Whether the search may end before the rights of the principal over each key are tested. */
 function mayChangeAny(principal: Principal): boolean {
-  return reservedGrants(principal) === "all" && principal.restrictions.actorIds === null;
+  return manageableScopes(principal) === "all" && principal.restrictions.actorIds === null;
 }

@@ -8,11 +8,10 @@ import { allOf } from "../connection/fragments.ts";
 import type { Database } from "../connection/pool.ts";
 import { withServer } from "../connection/server-position.ts";
 import { createLists } from "../lists/list-keys.ts";
+import { canGrant, canManage } from "./authorization.ts";
 import { batchGets } from "./batch-gets.ts";
 import { batchInserts } from "./batch-inserts.ts";
 import { active, earliestTime, latestTime, movable, readTime, stillActive } from "./expiry.ts";
-import { shorterLived } from "./giver.ts";
-import { handledBy } from "./handled-by.ts";
 import { KEY_COLUMNS, toApiKey } from "./rows.ts";
 import { forward, setDisabled, setRevoked } from "./state-changes.ts";
 
@@ -117,8 +116,7 @@ function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Princi
       ${update.allowedCidrs === undefined ? sql`` : sql`, allowed_cidrs = ${update.allowedCidrs && [...update.allowedCidrs]}::text[]`}`;
   const conditions = [
     active(sql, now),
-    handledBy(sql, principal, update.scopes),
-    shorterLived(sql, principal, update),
+    canGrant(sql, principal, update),
     ...unchanged(sql, update),
     ...movable(sql, update, now),
   ];
@@ -154,12 +152,12 @@ function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Princ
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
       previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
       rotate_time = ${now}, update_time = ${forward(sql, now)}`;
-  const conditions = [active(sql, now), handledBy(sql, principal), shorterLived(sql, principal), ...room];
+  const conditions = [active(sql, now), canGrant(sql, principal), ...room];
   return updateRow(sql, name, set, conditions);
 }
 
 function revokeKey(sql: Sql, name: KeyName, revocation: Revocation, principal: Principal, now: Date) {
-  return updateRow(sql, name, setRevoked(sql, revocation, now), [sql`revoke_time IS NULL`, handledBy(sql, principal)]);
+  return updateRow(sql, name, setRevoked(sql, revocation, now), [sql`revoke_time IS NULL`, canManage(sql, principal)]);
 }
 
 function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: Principal, now: Date) {
@@ -168,25 +166,19 @@ function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: P
     sql,
     name,
     set,
-    [stillActive(sql, now), handledBy(sql, principal)],
+    [stillActive(sql, now), canManage(sql, principal)],
     sql`"before.disableTime" IS NULL`,
   );
 }
 
 function enableKey(sql: Sql, name: KeyName, principal: Principal, now: Date) {
   const set = sql`disable_time = NULL, disable_reason = NULL, update_time = ${forward(sql, now)}`;
-  return updateRow(
-    sql,
-    name,
-    set,
-    [active(sql, now), handledBy(sql, principal), shorterLived(sql, principal)],
-    sql`"before.disableTime" IS NOT NULL`,
-  );
+  return updateRow(sql, name, set, [active(sql, now), canGrant(sql, principal)], sql`"before.disableTime" IS NOT NULL`);
 }
 
 function deleteKey(sql: Sql, name: KeyName, principal: Principal) {
   const deletion = sql`
-    DELETE FROM api_keys WHERE ${keyWhere(sql, name, [handledBy(sql, principal)])}
+    DELETE FROM api_keys WHERE ${keyWhere(sql, name, [canManage(sql, principal)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
   return withServer(sql, deletion);
 }

@@ -5,7 +5,7 @@ import type { ListQuery } from "../../keys/ports.ts";
 import { markPrepared } from "../connection/connect.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";
 import { ownSession } from "../connection/session-settings.ts";
-import { namesOnly } from "../keys/handled-by.ts";
+import { isRestrictedWithin } from "../keys/authorization.ts";
 import { KEY_COLUMNS } from "../keys/rows.ts";
 import { compareIds, compileFilter } from "./filter.ts";
 import { selectByWeek, weekRangeOf } from "./list-by-week.ts";
@@ -54,7 +54,7 @@ function kindsOf(sql: Sql, { kind }: ListQuery): Fragment {
 function selectOfActors(sql: Sql, list: ListQuery, actorIds: readonly string[], now: Date): Fragment {
   const owners = sql`
     ${kindsOf(sql, list)} CROSS JOIN unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
-  const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, namesOnly(sql, actorIds)];
+  const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, isRestrictedWithin(sql, actorIds)];
   const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit, placed(sql));
   return merge(sql, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`, list.limit);
 }

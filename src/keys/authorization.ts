@@ -1,0 +1,81 @@
+import { ADMIN_SCOPE, RESERVED_SCOPE_PREFIX, withParts } from "../domain/admin-scopes.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import type { ApiKey } from "../domain/key.ts";
+import type { Principal } from "../domain/principal.ts";
+import { isSubset } from "../domain/visibility.ts";
+
+/*
+ * Which keys a principal may manage, and which it may grant to their holders. Every condition throws `CALLER_NOT_PERMITTED`.
+ * `postgres/keys/authorization.ts` has the same conditions in SQL, under the same names; `test/postgres/authorization.test.ts` holds both to
+ * one table.
+ */
+
+/** Reports whether a scope is a right over Keyhold. */
+export function isReserved(scope: string): boolean {
+  return scope.startsWith(RESERVED_SCOPE_PREFIX);
+}
+
+/** Returns the reserved scopes that a key may have for the principal to manage it; the other scopes do not matter. */
+export function manageableScopes({ method, scopes }: Principal): "all" | readonly string[] {
+  // The holder of a key's own secret may revoke it regardless of its scopes (`selfRevoke`).
+  return method === "secret" || scopes.includes(ADMIN_SCOPE) ? "all" : withParts(scopes);
+}
+
+/** Requires that the principal may manage a key with these scopes. */
+export function assertManageableScopes(scopes: readonly string[], principal: Principal): void {
+  const manageable = manageableScopes(principal);
+  if (manageable === "all") return;
+  const scope = scopes.find((one) => isReserved(one) && !manageable.includes(one));
+  if (scope !== undefined) throw notPermitted(`a key with the scope ${scope} needs a caller that holds it`, { scope });
+}
+
+/** Requires that the principal may create keys of this actor. */
+export function assertActorAllowed(actorId: string, { restrictions: { actorIds } }: Principal): void {
+  if (actorIds === null || actorIds.includes(actorId)) return;
+  throw notPermitted("actor_id is not an actor to which the caller is restricted", { field: "actor_id" });
+}
+
+/**
+ * Requires that the principal may create or change a key that is visible to it (`isVisible`): it holds the key's reserved scopes and, if it
+ * is restricted to actors, the key gives no rights over other actors.
+ */
+export function assertCanManage(
+  { scopes, restrictedToActorIds }: Pick<ApiKey, "scopes" | "restrictedToActorIds">,
+  principal: Principal,
+): void {
+  assertManageableScopes(scopes, principal);
+  const { actorIds } = principal.restrictions;
+  const scope = scopes.find(isReserved);
+  if (actorIds === null || scope === undefined) return;
+  if (restrictedToActorIds !== null && restrictedToActorIds.length > 0 && isSubset(restrictedToActorIds, actorIds))
+    return;
+  const message = `a key with the scope ${scope} needs restricted_to_actor_ids, with actors of the caller only`;
+  throw notPermitted(message, { scope });
+}
+
+/**
+ * Requires that a key, as it is after a change, gives no right over Keyhold for longer than the grantor's own credential is valid. Otherwise
+ * a credential that is to expire could be made to last.
+ */
+export function assertExpiresWithin(
+  { scopes, expireTime, adoptBeforeTime = null }: Pick<ApiKey, "scopes" | "expireTime"> & Partial<ApiKey>,
+  { expireTime: end }: Principal,
+): void {
+  // A key with a time by which it must be adopted may live longer after that.
+  if (end === undefined || (expireTime !== null && adoptBeforeTime === null && expireTime <= end)) return;
+  const scope = scopes.find(isReserved);
+  if (scope === undefined) return;
+  const time = end.toISOString();
+  const message = `a key with the scope ${scope} must expire when the credential of the caller does, at ${time}, or earlier`;
+  throw notPermitted(message, { scope, expire_time: time });
+}
+
+/** Requires that the grantor may enable a holder to use the key, by creating, updating, rotating or enabling it. */
+export function assertCanGrant(key: ApiKey, grantor: Principal): void {
+  assertCanManage(key, grantor);
+  assertExpiresWithin(key, grantor);
+}
+
+function notPermitted(message: string, metadata: Readonly<Record<string, string>>): KeyholdError {
+  return new KeyholdError("CALLER_NOT_PERMITTED", message, { metadata });
+}
