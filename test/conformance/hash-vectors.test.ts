@@ -29,21 +29,21 @@ const fast: Vector[] = MAKERS.flatMap(({ maker, fast: vectors = [] }: Json) =>
   firstOfEach(
     vectors.filter(({ key }: Json) => key === "ascii"),
     ({ algorithm, encoding }) => `${algorithm} ${encoding}`,
-  ).map(({ algorithm, encoding, value, prefix, suffix, hmac_key }) => ({
+  ).map(({ algorithm, encoding, value, prefix = "", suffix = "", hmac_key }) => ({
     name: `${algorithm} in ${encoding} by ${maker}`,
     fields: {
       raw_key_hash: {
         ...{ algorithm: `HASH_ALGORITHM_${algorithm}`, encoding: `TEXT_ENCODING_${encoding}`, value, prefix, suffix },
-        ...(hmac_key !== null && { hmac_key_id: hmac_key }),
+        ...(hmac_key && { hmac_key_id: hmac_key }),
       },
     },
   })),
 );
 const slow: Vector[] = MAKERS.flatMap(({ slow: vectors = [] }: Json) =>
   firstOfEach(
-    vectors.filter(({ key, matches }: Json) => key === "ascii" && matches),
+    vectors.filter(({ key, matches = true }: Json) => key === "ascii" && matches),
     ({ made_by, phc }) => `${made_by} ${/^\$[^$]*/.exec(phc)?.[0]}`,
-  ).map(({ made_by, phc, prefix, suffix }) => ({
+  ).map(({ made_by, phc, prefix = "", suffix = "" }) => ({
     name: `${/^\$[^$]*/.exec(phc)?.[0]} by ${made_by}`,
     fields: { raw_key_hash: { phc, prefix, suffix }, lookup_prefix: RAW_KEY.slice(0, 8) },
   })),

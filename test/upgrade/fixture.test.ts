@@ -89,20 +89,17 @@ function withNewFields(verdict: Json): Json {
   return { ...verdict, missing_scopes: [], ...(isToken && { claims: {} }) };
 }
 
-test.for(table(fixture.credentials))(
-  "the verdict on $name is that of release 0.1",
-  async ({ credential, rest: overRest, grpc: overGrpc }) => {
-    for (let round = 0; round < 2; round++) {
-      expect(await verify(rest, credential)).toEqual(withNewFields(overRest));
-      expect(await grpc.verify(credential)).toEqual({ status: 200, body: withNewFields(overGrpc) });
-    }
-  },
-);
+test.for(table(fixture.credentials))("the verdict on $name is that of release 0.1", async ({ credential, verdict }) => {
+  for (let round = 0; round < 2; round++) {
+    expect(await verify(rest, credential)).toEqual(withNewFields(verdict));
+    expect(await grpc.verify(credential)).toEqual({ status: 200, body: withNewFields(verdict) });
+  }
+});
 
 test("all verdicts are the same in a batch", async () => {
   const requests = fixture.credentials.map(({ credential }) => ({ credential }));
   const { results } = succeeded(await rest("POST", `${paths.keys}:batchVerify`, { requests }));
-  expect(results).toEqual(fixture.credentials.map((one) => withNewFields(one.rest)));
+  expect(results).toEqual(fixture.credentials.map((one) => withNewFields(one.verdict)));
 });
 
 test("the JWKS contains the keys that release 0.1 published", async () => {

@@ -27,9 +27,8 @@ export interface FixtureCredential {
   /** Such as `JWT of a revoked key`. */
   readonly name: string;
   readonly credential: string;
-  /** The responses of release 0.1. */
-  readonly rest: Json;
-  readonly grpc: Json;
+  /** The response of release 0.1 over REST and over gRPC. */
+  readonly verdict: Json;
 }
 
 export const FIXTURE_FILE = new URL("release-0.1.json", import.meta.url);

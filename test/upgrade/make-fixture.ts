@@ -1,3 +1,4 @@
+import { deepEqual } from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -69,7 +70,7 @@ async function makeFixture(database: Database, main: string): Promise<Fixture> {
     ];
     const credentials: FixtureCredential[] = [];
     for (const [name, credential] of named)
-      credentials.push({ name, credential, ...(await verdictsOn(credential, rest, grpc)) });
+      credentials.push({ name, credential, verdict: await verdictOn(credential, rest, grpc) });
     const listed = succeeded(await rest("GET", `${paths.issued}?page_size=3`));
     const token = encodeURIComponent(listed.next_page_token);
     const page = succeeded(await rest("GET", `${paths.issued}?page_size=3&page_token=${token}`));
@@ -172,10 +173,10 @@ async function makeCredentials(under: string, rest: RestClient): Promise<Made> {
   return { credentials: credentials.map(([name, text]) => [`${name}, ${under}`, text]), requests, older };
 }
 
-async function verdictsOn(credential: string, rest: RestClient, grpc: GrpcClient) {
-  const { status, body } = await grpc.verify(credential);
-  if (status !== 200) throw new Error(`gRPC answered ${status}: ${JSON.stringify(body)}`);
-  return { rest: await verify(rest, credential), grpc: body };
+async function verdictOn(credential: string, rest: RestClient, grpc: GrpcClient): Promise<Json> {
+  const verdict = await verify(rest, credential);
+  deepEqual(await grpc.verify(credential), { status: 200, body: verdict });
+  return verdict;
 }
 
 async function derive(rest: RestClient, credential: string, algorithm: string, more: Json = {}): Promise<string> {

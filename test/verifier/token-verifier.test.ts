@@ -6,7 +6,7 @@ import { derive, revoke, table, useService } from "../support/conformance.ts";
 import { issue, paths, restClient } from "../support/rest.ts";
 import { startTestServer } from "../support/server.ts";
 import { kidOf, publishedKids, rotateUnder, untilPublished } from "../support/signing-keys.ts";
-import vectors from "../vectors/jwt.json" with { type: "json" };
+import vectors from "../vectors/jwt.ts";
 import es256Vectors from "../vectors/jwt-es256.json" with { type: "json" };
 import { countedFetch, handClock, hungFetch, withHeaders } from "./counted-fetch.ts";
 

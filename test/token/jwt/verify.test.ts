@@ -5,7 +5,7 @@ import { ALGORITHMS, type AlgorithmName } from "../../../src/token/jwt/algorithm
 import { looksLikeJwt } from "../../../src/token/jwt/compact.ts";
 import { mintJwt } from "../../../src/token/jwt/mint.ts";
 import { verifyJwt } from "../../../src/token/jwt/verify.ts";
-import vectors from "../../vectors/jwt.json" with { type: "json" };
+import vectors from "../../vectors/jwt.ts";
 import es256Vectors from "../../vectors/jwt-es256.json" with { type: "json" };
 import signingKey from "../../vectors/jwt-signing-key.json" with { type: "json" };
 import { anyText, ES256_KEY, KEYS, mintInput, NOW, verification } from "./fixtures.ts";

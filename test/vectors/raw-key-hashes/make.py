@@ -6,6 +6,7 @@ import hmac
 import json
 import os
 from base64 import b64encode, urlsafe_b64encode
+from itertools import cycle, product
 
 import argon2
 import bcrypt
@@ -36,21 +37,27 @@ def unpadded(data):
     return b64encode(data).decode().rstrip("=")
 
 
-def fast(algorithm, name, hmac_key=None):
-    vectors = []
-    for key, raw_key in KEYS.items():
-        for prefix, suffix in AFFIXES:
-            data = (prefix + raw_key + suffix).encode()
-            digest = hmac.new(HMAC_KEYS[hmac_key], data, name).digest() if hmac_key else hashlib.new(name, data).digest()
-            # Five affixes and six encodings: all pairs occur.
-            encoding, encode = ENCODINGS[len(vectors) % len(ENCODINGS)]
-            vector = {"algorithm": algorithm, "encoding": encoding, "value": encode(digest), "key": key}
-            vectors.append({**vector, "prefix": prefix, "suffix": suffix, "hmac_key": hmac_key})
-    return vectors
+def affixes(prefix, suffix):
+    return {**({"prefix": prefix} if prefix else {}), **({"suffix": suffix} if suffix else {})}
+
+
+def fasts():
+    names = [("SHA256", "sha256"), ("SHA384", "sha384"), ("SHA512", "sha512"), ("SHA512_256", "sha512_256")]
+    hmacs = [("HMAC_SHA256", "sha256"), ("HMAC_SHA512", "sha512")]
+    algorithms = [*((*name, None) for name in names), *((*name, key) for name in hmacs for key in HMAC_KEYS)]
+    for turn, ((algorithm, name, hmac_key), (key, raw_key)) in enumerate(product(algorithms, KEYS.items())):
+        # Five affixes and six encodings: all pairs occur.
+        prefix, suffix = AFFIXES[turn % len(AFFIXES)]
+        encoding, encode = ENCODINGS[turn % len(ENCODINGS)]
+        data = (prefix + raw_key + suffix).encode()
+        digest = hmac.new(HMAC_KEYS[hmac_key], data, name).digest() if hmac_key else hashlib.new(name, data).digest()
+        vector = {"algorithm": algorithm, "encoding": encoding, "value": encode(digest), "key": key}
+        yield {**vector, **affixes(prefix, suffix), **({"hmac_key": hmac_key} if hmac_key else {})}
 
 
 def slow(made_by, key, phc, prefix="", suffix="", matches=True):
-    return {"made_by": made_by, "phc": phc, "key": key, "prefix": prefix, "suffix": suffix, "matches": matches}
+    vector = {"made_by": made_by, "phc": phc, "key": key, **affixes(prefix, suffix)}
+    return vector if matches else {**vector, "matches": False}
 
 
 def texts(*without):
@@ -74,9 +81,8 @@ def bcrypts():
 
 def argon2s():
     for kind in Type:
-        for key, text in texts():
-            for memory, passes, lanes, size in [(1024, 1, 1, 16), (2048, 2, 4, 32), (1027, 3, 2, 64)]:
-                yield slow("argon2-cffi", key, hash_secret(text.encode(), SALT, passes, memory, lanes, size, kind).decode())
+        for (key, text), (memory, passes, lanes, size) in zip(texts(), cycle([(1024, 1, 1, 16), (2048, 2, 4, 32), (1027, 3, 2, 64)])):
+            yield slow("argon2-cffi", key, hash_secret(text.encode(), SALT, passes, memory, lanes, size, kind).decode())
     phc = hash_secret(b"limit after", SALT, 4, 65536, 4, 32, Type.ID).decode()
     yield slow("argon2-cffi", "limit", phc, suffix=" after")
 
@@ -94,12 +100,11 @@ def pbkdf2s():
     # Its text has the digits in which the alphabets of base64 differ.
     salt = bytes([0xFB, 0xEF, 0xBE, 0xFF] * 4)
     sizes = [("sha1", 20), ("sha1", 32), ("sha256", 32), ("sha256", 64), ("sha512", 64), ("sha512", 32), ("sha512", 128)]
-    for key, text in texts():
+    for (key, text), (name, size) in zip(texts(), sizes, strict=True):
         for scheme in (pbkdf2_sha1, pbkdf2_sha256, pbkdf2_sha512):
             yield slow("passlib", key, scheme.using(salt=salt, rounds=1234).hash(text))
-        for name, size in sizes:
-            output = hashlib.pbkdf2_hmac(name, text.encode(), salt, 1000, size)
-            yield slow("hashlib", key, f"$pbkdf2-{name}$i=1000${unpadded(salt)}${unpadded(output)}")
+        output = hashlib.pbkdf2_hmac(name, text.encode(), salt, 1000, size)
+        yield slow("hashlib", key, f"$pbkdf2-{name}$i=1000${unpadded(salt)}${unpadded(output)}")
     output = hashlib.pbkdf2_hmac("sha256", b"limit", salt, 600000, 32)
     yield slow("hashlib", "limit", f"$pbkdf2-sha256$i=600000,l=32${unpadded(salt)}${unpadded(output)}")
 
@@ -121,14 +126,7 @@ def write(file, maker, fast_vectors, slow_vectors):
 write(
     "python.json",
     f"hashlib and hmac (Python), bcrypt {bcrypt.__version__}, argon2-cffi {argon2.__version__}, passlib {passlib.__version__}, by make.py",
-    [
-        *fast("SHA256", "sha256"),
-        *fast("SHA384", "sha384"),
-        *fast("SHA512", "sha512"),
-        *fast("SHA512_256", "sha512_256"),
-        *(vector for key in HMAC_KEYS for vector in fast("HMAC_SHA256", "sha256", key)),
-        *(vector for key in HMAC_KEYS for vector in fast("HMAC_SHA512", "sha512", key)),
-    ],
+    list(fasts()),
     [*bcrypts(), *argon2s(), *scrypts(), *pbkdf2s()],
 )
 write("libxcrypt.json", "crypt of libxcrypt, by make.py", [], list(libxcrypt()))

@@ -1,7 +1,6 @@
 /**
- * Prints `jwt.json`: `node test/vectors/jwt-make.ts > test/vectors/jwt.json`, then `biome format --write` on it. Valid tokens are created
- * by jose, the others with `node:crypto`, without the code under test. The key is that of RFC 8037 appendix A.1 and Ed25519 is
- * deterministic, so every run prints the same.
+ * JWTs and the expected verdict on each. Valid tokens are created by jose, the others with `node:crypto`, without the code under test. The
+ * key is that of RFC 8037 appendix A.1.
  */
 import { createHmac, createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { type JWTPayload, SignJWT } from "jose";
@@ -255,11 +254,11 @@ const expired = [
 ];
 
 const vectors = {
-  note: "Made by jwt-make.ts. A token is verified at `now` (milliseconds), its own or the one below.",
   issuer: ISSUER,
+  /** Time of a verification in milliseconds, unless a vector has its own. */
   now: NOW,
   keys: [{ ...JWK, kid: KID, use: "sig", alg: "EdDSA" }],
   valid,
   invalid: [...malformed, ...forged, ...unknown, ...expired],
 };
-process.stdout.write(`${JSON.stringify(vectors, null, 2)}\n`);
+export default vectors;
