@@ -30,7 +30,7 @@ export async function revokeWithDescendants(
   control: WorkControl,
 ): Promise<RevokedTree> {
   const work = startWork(control);
-  const { descendants, clock } = context;
+  const { bulk, clock } = context;
   const revoked = await revokeKey(context, principal, name, revocation).catch((error: unknown) => {
     if (error instanceof KeyholdError && error.code === "API_KEY_ALREADY_REVOKED") return error;
     throw error;
@@ -40,15 +40,15 @@ export async function revokeWithDescendants(
   const isComplete = await work(async (size) => {
     const change = { verb: "revoke", ...revocation } as const;
     const many = { change, principal, requiresCaller, now: new Date(clock.now()) };
-    if (found.length === 0) found = await descendants.find(name.keyId, many, size * SLICES_PER_SEARCH);
+    if (found.length === 0) found = await bulk.findDescendants(name.keyId, many, size * SLICES_PER_SEARCH);
     if (found.length === 0) return true;
-    const changed = await descendants.change({ ...many, keyIds: found.splice(0, size) });
+    const changed = await bulk.changeDescendants({ ...many, keyIds: found.splice(0, size) });
     control.onChanged(changed);
     descendantCount += changed.length;
     requiresCaller &&= !changed.some((keyId) => keyId === principal.keyId);
     return false;
   });
-  const remainingDescendantCount = await descendants.count(name.keyId, principal);
+  const remainingDescendantCount = await bulk.countDescendants(name.keyId, principal);
   const counts = { descendantCount, remainingDescendantCount, done: isComplete || remainingDescendantCount === 0 };
   if (!(revoked instanceof KeyholdError)) return { key: revoked, ...counts };
   if (descendantCount + remainingDescendantCount === 0) throw revoked;

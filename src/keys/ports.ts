@@ -15,7 +15,6 @@ import type { Filter } from "./filter/filter.ts";
 export interface KeysContext {
   readonly store: KeyStore;
   readonly bulk: BulkStore;
-  readonly descendants: DescendantStore;
   readonly hashes: HashRegistry;
   readonly clock: Clock;
   readonly random: Random;
@@ -214,7 +213,10 @@ export interface BulkStep {
   readonly changed: readonly string[];
 }
 
-/** Stores operations that change many keys, and changes the keys. */
+/**
+ * Stores operations that change many keys, and changes the keys: those of an operation, or the descendants of an admin token, which are the
+ * keys that were created with it, those that were created with them, and so on.
+ */
 export interface BulkStore {
   /** Returns how many keys are selected, and the newest of them. */
   count(selection: BulkSelection): Promise<Pick<NewBulkOperation, "matchedCount" | "throughKeyId">>;
@@ -234,20 +236,16 @@ export interface BulkStore {
   advance(operation: BulkOperation, change: ManyChange & BulkSelection, isLast: boolean): Promise<BulkStep>;
   /** Resolves when this node has received every change that is committed now, by whichever node. @throws `DATABASE_UNAVAILABLE` */
   caughtUp(): Promise<void>;
-}
-
-/** The descendants of an admin token: the keys that were created with it, those that were created with them, and so on. */
-export interface DescendantStore {
   /** Returns the ids of descendants that the change would change and the principal may change, at most `limit`. */
-  find(keyId: string, change: Omit<ManyChange, "keyIds">, limit: number): Promise<string[]>;
+  findDescendants(keyId: string, change: Omit<ManyChange, "keyIds">, limit: number): Promise<string[]>;
   /**
-   * Changes keys, and returns the ids of those that it has changed: fewer if another call has changed some.
+   * Changes descendants, and returns the ids of those that it has changed: fewer if another call has changed some.
    *
    * @throws `CALLER_UNAUTHENTICATED` if the principal's credential is not valid any more, with nothing changed; `CHANGE_UNCONFIRMED`
    */
-  change(change: ManyChange): Promise<readonly string[]>;
+  changeDescendants(change: ManyChange): Promise<readonly string[]>;
   /** Returns the number of descendants that are not revoked, among those that the principal may see. */
-  count(keyId: string, principal: Principal): Promise<number>;
+  countDescendants(keyId: string, principal: Principal): Promise<number>;
 }
 
 /** By raw key. */

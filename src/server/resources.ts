@@ -5,13 +5,12 @@ import type { KeysContext } from "../keys/ports.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
 import type { Tracing } from "../observability/tracing/tracing.ts";
+import { createBulkStore } from "../postgres/bulk-store.ts";
 import { type ChangeCommitter, invalidating, observed, propagating } from "../postgres/cluster/change-committer.ts";
 import { ConnectBackoff } from "../postgres/connection/connect-backoff.ts";
 import { traced, withCircuitBreaker } from "../postgres/connection/database-decorators.ts";
 import { type Database, Pool } from "../postgres/connection/pool.ts";
 import { createAdoptionStore } from "../postgres/hashes/adoption.ts";
-import { createBulkStore } from "../postgres/keys/bulk-store.ts";
-import { createDescendantStore } from "../postgres/keys/descendant-store.ts";
 import { createKeyStore } from "../postgres/keys/key-store.ts";
 import { createFindKeys } from "../postgres/keys/verification-store.ts";
 import { createSigningKeyStore } from "../postgres/signing/signing-key-store.ts";
@@ -175,8 +174,12 @@ function assemble(
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
     store: createKeyStore({ lists, reads }, changes, ofKeys(urgent)),
-    bulk: createBulkStore(lists, ofKeys(propagating(lists, membership.propagation)), coherence.renewed),
-    descendants: createDescendantStore(reads, changes),
+    bulk: createBulkStore(
+      { lists, reads },
+      changes,
+      ofKeys(propagating(lists, membership.propagation)),
+      coherence.renewed,
+    ),
     hashes: hashing.registry,
     clock,
     random,

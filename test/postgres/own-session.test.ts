@@ -3,14 +3,13 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ServerObserver } from "../../src/cluster/server-id.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { createBulkStore } from "../../src/postgres/bulk-store.ts";
 import type { ChangeCommitter } from "../../src/postgres/cluster/change-committer.ts";
 import { listNodes } from "../../src/postgres/cluster/nodes.ts";
 import { Pool } from "../../src/postgres/connection/pool.ts";
 import { createHashSchemeStore } from "../../src/postgres/hashes/hash-scheme-store.ts";
 import { createHmacKeyStore } from "../../src/postgres/hashes/hmac-key-store.ts";
-import { createBulkStore } from "../../src/postgres/keys/bulk-store.ts";
 import { findConflicts } from "../../src/postgres/keys/conflicts.ts";
-import { createDescendantStore } from "../../src/postgres/keys/descendant-store.ts";
 import { findSuspectedDuplicates } from "../../src/postgres/keys/duplicate-raw-keys.ts";
 import { findExpiringTokens } from "../../src/postgres/keys/expiring-tokens.ts";
 import { earliestTime, readTime } from "../../src/postgres/keys/expiry.ts";
@@ -76,8 +75,7 @@ const operation = {
   throughKeyId: null,
 } as const;
 const started = { ...operation, afterKeyId: "00000000-0000-0000-0000-000000000000", changedCount: 0, done: false };
-const bulk = (pool: Pool) => createBulkStore(pool, changes, async () => undefined);
-const descendants = (pool: Pool) => createDescendantStore(pool, changes);
+const bulk = (pool: Pool) => createBulkStore({ lists: pool, reads: pool }, changes, changes, async () => undefined);
 const hmacKeys = (pool: Pool) => createHmacKeyStore({ database: pool, lists: pool }, changes);
 const signingKeys = (pool: Pool) => createSigningKeyStore(pool, changes, feed);
 const schemes = (pool: Pool) => createHashSchemeStore({ database: pool, reads: pool, lists: pool }, feed);
@@ -100,8 +98,8 @@ const STATEMENTS: Readonly<Record<string, (pool: Pool) => Promise<unknown>>> = {
   "the beginning of a bulk operation": (pool) => bulk(pool).begin(operation),
   "the keys of a bulk operation": (pool) => bulk(pool).select(started, selection, 10),
   descendants: (pool) =>
-    descendants(pool).find(keyId, { change, principal: operator, requiresCaller: false, now: NOW }, 10),
-  "the count of descendants": (pool) => descendants(pool).count(keyId, operator),
+    bulk(pool).findDescendants(keyId, { change, principal: operator, requiresCaller: false, now: NOW }, 10),
+  "the count of descendants": (pool) => bulk(pool).countDescendants(keyId, operator),
   "the HMAC keys": (pool) => hmacKeys(pool).list(),
   "an HMAC key": (pool) => hmacKeys(pool).find("a"),
   "the signing keys": (pool) => signingKeys(pool).list(),

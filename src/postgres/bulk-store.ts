@@ -1,15 +1,18 @@
 import type { Fragment, Sql } from "postgres";
-import { KeyholdError } from "../../domain/errors.ts";
-import { KEY_KINDS } from "../../domain/key.ts";
-import type { BulkOperation, BulkSelection, BulkStore, ManyChange, NewBulkOperation } from "../../keys/ports.ts";
-import type { ChangeCommitter } from "../cluster/change-committer.ts";
-import { firstRow } from "../connection/first-row.ts";
-import { allOf, unionAll } from "../connection/fragments.ts";
-import type { Database } from "../connection/pool.ts";
-import { ownSession } from "../connection/session-settings.ts";
-import { compareIds, compileFilter } from "../lists/filter.ts";
-import { creationBounds } from "../lists/list-keys.ts";
-import { changeable, changeKeys, commitMany, selectChanged } from "./change-many.ts";
+import { KeyholdError } from "../domain/errors.ts";
+import { KEY_KINDS } from "../domain/key.ts";
+import type { Principal } from "../domain/principal.ts";
+import { manageableScopes } from "../keys/authorization.ts";
+import type { BulkOperation, BulkSelection, BulkStore, ManyChange, NewBulkOperation } from "../keys/ports.ts";
+import type { ChangeCommitter } from "./cluster/change-committer.ts";
+import { firstRow } from "./connection/first-row.ts";
+import { allOf, unionAll } from "./connection/fragments.ts";
+import type { Database } from "./connection/pool.ts";
+import { ownSession } from "./connection/session-settings.ts";
+import { isVisible } from "./keys/authorization.ts";
+import { changeable, changeKeys, commitMany, selectChanged } from "./keys/change-many.ts";
+import { compareIds, compileFilter } from "./lists/filter.ts";
+import { creationBounds } from "./lists/list-keys.ts";
 
 const OPERATION_COLUMNS = [
   ...["requestId", "fingerprint", "startTime", "matchedCount", "throughKeyId", "afterKeyId", "changedCount", "done"],
@@ -18,34 +21,50 @@ const OPERATION_COLUMNS = [
 /** After this an operation is forgotten. */
 const RETENTION = "7 days";
 
+export interface BulkDatabases {
+  /** For filters, without prepared statements: each filter is another statement. `bulkChanges` commits over the same. */
+  readonly lists: Database;
+  readonly reads: Database;
+}
+
 /**
- * Stores bulk operations in PostgreSQL. `lists` is without prepared statements, because each filter is another statement; `changes` commits
- * over the same. `caughtUp` resolves when this node has received the notifications of everything that is committed.
+ * Stores bulk operations in PostgreSQL, and changes the keys of an operation or the descendants of a token. `caughtUp` resolves when this
+ * node has received the notifications of everything that is committed.
  */
-export function createBulkStore(lists: Database, changes: ChangeCommitter, caughtUp: () => Promise<void>): BulkStore {
+export function createBulkStore(
+  { lists, reads }: BulkDatabases,
+  changes: ChangeCommitter,
+  bulkChanges: ChangeCommitter,
+  caughtUp: () => Promise<void>,
+): BulkStore {
   return {
     count: (selection) => lists.run((sql) => count(sql, selection), "bulk.count"),
-    find: (requestId) =>
-      lists.run(async (sql) => {
-        const [row] = await sql<BulkOperation[]>`
-          SELECT ${sql(OPERATION_COLUMNS)} FROM bulk_changes WHERE request_id = ${requestId} AND ${ownSession(sql)}`;
-        return row ?? null;
-      }, "bulk.find"),
+    find: (requestId) => lists.run((sql) => findOperation(sql, requestId), "bulk.find"),
     begin: (operation) => lists.run((sql) => begin(sql, operation), "bulk.begin"),
     select: (operation, selection, limit) =>
-      lists.run(async (sql) => {
-        const rows = await sql<{ keyId: string }[]>`${selectNext(sql, selection, operation, limit)}`;
-        return rows.map(({ keyId }) => keyId);
-      }, "bulk.select"),
+      lists.run((sql) => keyIdsOf(sql, selectNext(sql, selection, operation, limit)), "bulk.select"),
     advance: async (operation, many, isLast) => {
       const name = `bulk.${many.change.verb}`;
       const statement = (sql: Sql) => advance(sql, operation, many, isLast);
-      const { head, changed } = await commitMany<StoredOperation>(changes, many, name, statement);
+      const { head, changed } = await commitMany<StoredOperation>(bulkChanges, many, name, statement);
       if (head.requestId !== null) return { operation: toOperation(head), changed };
       throw new KeyholdError("CONCURRENT_CHANGE", "the operation was not continued for a week; repeat the call");
     },
     caughtUp,
+    findDescendants: (keyId, many, limit) =>
+      reads.run((sql) => keyIdsOf(sql, selectDescendants(sql, keyId, many, limit)), "keys.find_descendants"),
+    changeDescendants: async (many) => {
+      const name = `keys.${many.change.verb}_descendants`;
+      return (await commitMany(changes, many, name, (sql) => changeDescendants(sql, many))).changed;
+    },
+    countDescendants: (keyId, principal) =>
+      reads.run((sql) => countDescendants(sql, keyId, principal), "keys.count_descendants"),
   };
+}
+
+async function keyIdsOf(sql: Sql, statement: Fragment): Promise<string[]> {
+  const rows = await sql<{ keyId: string }[]>`${statement}`;
+  return rows.map(({ keyId }) => keyId);
 }
 
 /** The conditions of a selection. The filter's value may change until a key is locked, so each statement has all of them. */
@@ -60,6 +79,12 @@ async function count(sql: Sql, selection: BulkSelection) {
     SELECT count(*)::integer AS matched_count, max(key_id::text COLLATE "C") AS through_key_id FROM api_keys
     WHERE ${ownSession(sql)} AND ${conditions(sql, selection, selection.filterTime)}`;
   return firstRow(rows);
+}
+
+async function findOperation(sql: Sql, requestId: string): Promise<BulkOperation | null> {
+  const [operation] = await sql<BulkOperation[]>`
+    SELECT ${sql(OPERATION_COLUMNS)} FROM bulk_changes WHERE request_id = ${requestId} AND ${ownSession(sql)}`;
+  return operation ?? null;
 }
 
 async function begin(sql: Sql, operation: NewBulkOperation): Promise<void> {
@@ -126,4 +151,37 @@ type StoredOperation = BulkOperation | { readonly requestId: null };
 function toOperation(row: BulkOperation): BulkOperation {
   const { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done } = row;
   return { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done };
+}
+
+function selectDescendants(
+  sql: Sql,
+  keyId: string,
+  { change, principal, now }: Omit<ManyChange, "keyIds">,
+  limit: number,
+): Fragment {
+  return sql`
+    SELECT key_id FROM ${descendantsOf(sql, keyId, mayChangeAny(principal) ? limit : null)}
+    WHERE ${allOf(sql, [ownSession(sql), ...changeable(sql, change, principal, now)])} LIMIT ${limit}`;
+}
+
+function changeDescendants(sql: Sql, many: ManyChange): Fragment {
+  const { change, principal, now } = many;
+  return sql`WITH ${changeKeys(sql, many, changeable(sql, change, principal, now))} ${selectChanged(sql)}`;
+}
+
+async function countDescendants(sql: Sql, keyId: string, { restrictions }: Principal): Promise<number> {
+  const rows = await sql<{ count: number }[]>`
+    SELECT count(*)::integer AS count FROM ${descendantsOf(sql, keyId, null)}
+    WHERE ${ownSession(sql)} AND ${isVisible(sql, restrictions)}`;
+  return firstRow(rows).count;
+}
+
+/** The rows of the descendants that are not revoked, at most `max`, by the indexes of migrations 0015 and 0022. */
+function descendantsOf(sql: Sql, keyId: string, max: number | null): Fragment {
+  return sql`descendants_of(${keyId}, ${max}) AS key_id JOIN api_keys USING (key_id)`;
+}
+
+/** Whether the search may end before the rights of the principal over each key are tested. */
+function mayChangeAny(principal: Principal): boolean {
+  return manageableScopes(principal) === "all" && principal.restrictions.actorIds === null;
 }
