@@ -26,6 +26,11 @@ const LAYERS: Readonly<Record<string, number>> = {
   cli: 7,
 };
 
+/** The rooms of a folder of src/, ordered like `LAYERS`; "." is its own files. A room imports from lower rooms and from itself. */
+const ROOMS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  postgres: { connection: 0, migrations: 1, cluster: 1, keys: 2, lists: 3, hashes: 3, signing: 3, ".": 4 },
+};
+
 /** Packages and generated code, and the only folders that may import them. */
 const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
   gen: ["api", "transport", "cli", "client", "verifier"],
@@ -55,6 +60,8 @@ interface Import {
   readonly file: string;
   readonly from: string;
   readonly target: string;
+  /** The imported file of src/, relative to it. */
+  readonly path?: string;
 }
 
 const root = resolve(import.meta.dirname, "..");
@@ -69,7 +76,11 @@ function importsOf(file: string): Import[] {
   const specifiers = [...text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g)].map(
     ([, specifier = ""]) => specifier,
   );
-  return specifiers.map((specifier) => ({ file, from: folderOf(file), target: targetOf(file, specifier) }));
+  return specifiers.map((specifier) => {
+    const path = relative(src, resolve(src, dirname(file), specifier));
+    const isOurs = specifier.startsWith(".") && !path.startsWith("..");
+    return { file, from: folderOf(file), target: targetOf(file, specifier), ...(isOurs && { path }) };
+  });
 }
 
 function folderOf(file: string): string {
@@ -90,6 +101,22 @@ function targetOf(file: string, specifier: string): string {
   return path.startsWith("src/") ? `src:${folderOf(path.slice("src/".length))}` : (path.split("/")[0] ?? path);
 }
 
+/** Returns `keys` for `postgres/keys/rows.ts`, and "." for `postgres/key-store.ts`. */
+function roomOf(path: string): string {
+  const [, room = "", ...inner] = path.split("/");
+  return inner.length === 0 ? "." : room;
+}
+
+/** An import between the rooms of one folder that the order of its rooms does not allow. */
+function roomViolation({ file, from, path }: Import): string[] {
+  const rooms = ROOMS[from];
+  if (rooms === undefined || path === undefined || folderOf(path) !== from) return [];
+  const [here, there] = [roomOf(file), roomOf(path)];
+  const [low, high] = [rooms[there], rooms[here]];
+  if (low === undefined || high === undefined) return [`${file}: the room ${here} or ${there} has no place`];
+  return here === there || low < high ? [] : [`${file} imports ${path}, which is in no lower room`];
+}
+
 function violation({ file, from, target }: Import): string[] {
   const allowed = RESTRICTED[target];
   if (allowed !== undefined && !allowed.includes(from))
@@ -106,6 +133,16 @@ test("a folder imports only from lower layers", () => {
   const imports = sourceFiles().flatMap(importsOf);
   expect(imports.length).toBeGreaterThan(300);
   expect(imports.flatMap(violation)).toEqual([]);
+});
+
+test("a room imports only from lower rooms", () => {
+  const imports = sourceFiles().flatMap(importsOf);
+  const between = imports.filter(({ from, path }) => ROOMS[from] !== undefined && path !== undefined);
+  expect(between.length).toBeGreaterThan(100);
+  expect(imports.flatMap(roomViolation)).toEqual([]);
+  const up = { file: "postgres/keys/x.ts", from: "postgres", target: "", path: "postgres/key-store.ts" };
+  const sideways = { file: "postgres/lists/x.ts", from: "postgres", target: "", path: "postgres/hashes/x.ts" };
+  expect([up, sideways].flatMap(roomViolation)).toHaveLength(2);
 });
 
 test("a violation is detected", () => {

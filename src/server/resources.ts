@@ -11,7 +11,7 @@ import { ConnectBackoff } from "../postgres/connection/connect-backoff.ts";
 import { traced, withCircuitBreaker } from "../postgres/connection/database-decorators.ts";
 import { type Database, Pool } from "../postgres/connection/pool.ts";
 import { createAdoptionStore } from "../postgres/hashes/adoption.ts";
-import { createKeyStore } from "../postgres/keys/key-store.ts";
+import { createKeyStore } from "../postgres/key-store.ts";
 import { createFindKeys } from "../postgres/keys/verification-store.ts";
 import { createSigningKeyStore } from "../postgres/signing/signing-key-store.ts";
 import type { SigningContext } from "../signing/signing.ts";

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { CONTROLS } from "../../src/domain/controls.ts";
 import type { NewKey } from "../../src/keys/ports.ts";
 import { propagating } from "../../src/postgres/cluster/change-committer.ts";
-import { createKeyStore } from "../../src/postgres/keys/key-store.ts";
+import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { isAwaited } from "../support/locked-row.ts";
 import { noNodes } from "../support/no-cluster.ts";
 import { operator } from "../support/principal.ts";

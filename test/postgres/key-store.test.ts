@@ -3,7 +3,7 @@ import type { Propagation } from "../../src/cluster/propagation.ts";
 import type { KeyName } from "../../src/keys/ports.ts";
 import { invalidating, observed, propagating } from "../../src/postgres/cluster/change-committer.ts";
 import { type Database, Pool } from "../../src/postgres/connection/pool.ts";
-import { createKeyStore } from "../../src/postgres/keys/key-store.ts";
+import { createKeyStore } from "../../src/postgres/key-store.ts";
 import type { KeyChange } from "../../src/verify/reader.ts";
 import { UNKNOWN_KEY_ID } from "../support/conformance.ts";
 import { operator } from "../support/principal.ts";

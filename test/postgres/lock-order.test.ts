@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { propagating } from "../../src/postgres/cluster/change-committer.ts";
-import { createKeyStore } from "../../src/postgres/keys/key-store.ts";
+import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
 import { isAwaited } from "../support/locked-row.ts";
 import { noNodes } from "../support/no-cluster.ts";

@@ -4,9 +4,8 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Adoption, StoreAdoption } from "../../verify/by-hash/adoption.ts";
 import { type ChangeCommitter, type ChangeWork, changeRow } from "../cluster/change-committer.ts";
 import { hex } from "../connection/array-types.ts";
+import { type ChangedRow, forward, toChange, updateRow } from "../keys/change-one.ts";
 import { active } from "../keys/expiry.ts";
-import { type ChangedRow, toChange, updateRow } from "../keys/key-store.ts";
-import { forward } from "../keys/state-changes.ts";
 
 /**
  * Stores the digests of a raw key in place of that of its hash, unless the key has changed its digest. Of concurrent adoptions one changes the

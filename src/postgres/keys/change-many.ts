@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import type { Change } from "../../domain/change.ts";
 import { KeyholdError } from "../../domain/errors.ts";
+import type { ApiKey } from "../../domain/key.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { BulkChange, ManyChange } from "../../keys/ports.ts";
 import { awaitPropagation, type ChangeCommitter } from "../cluster/change-committer.ts";
@@ -8,9 +9,9 @@ import { firstRow } from "../connection/first-row.ts";
 import { allOf } from "../connection/fragments.ts";
 import { serverId, type WithServer } from "../connection/server-position.ts";
 import { canManage } from "./authorization.ts";
+import { setDisabled, setRevoked } from "./change-one.ts";
 import { stillActive } from "./expiry.ts";
-import { KEY_COLUMNS } from "./rows.ts";
-import { type ChangedRow, setDisabled, setRevoked, toStateChange } from "./state-changes.ts";
+import { KEY_COLUMNS, toApiKey } from "./rows.ts";
 
 /** The conditions that the change would change a key, and that the principal may change it. */
 export function changeable(sql: Sql, change: BulkChange, principal: Principal, now: Date): Fragment[] {
@@ -69,10 +70,25 @@ function setOf(sql: Sql, change: BulkChange, now: Date): Fragment {
   return setDisabled(sql, change.reason, now);
 }
 
+/** What a key has before, in the columns that the change sets: it was neither revoked nor disabled, by the condition of the change. */
+const BEFORE = {
+  revoke: { revokeTime: null, revocationReason: null, revocationDescription: null },
+  disable: { disableTime: null, disableReason: null },
+} as const satisfies Readonly<Record<string, Partial<ApiKey>>>;
+
+/** A key after a change of many, with the one column before it that does not follow from the change. */
+type SliceRow = ApiKey & { readonly beforeUpdateTime: Date };
+
+function toStateChange(verb: keyof typeof BEFORE, row: SliceRow, principal: Principal): Change {
+  const after = toApiKey(row);
+  const before = { ...after, ...BEFORE[verb], updateTime: row.beforeUpdateTime };
+  return { verb, key: after, before, after, principal };
+}
+
 /** The head of a result, or one of the changed keys: the columns of the other are null. */
 type ManyRow<R> =
   | (WithServer<R> & { readonly isPermitted: boolean; readonly keyId: null })
-  | (ChangedRow & { readonly server: null });
+  | (SliceRow & { readonly server: null });
 
 /**
  * Runs a statement that ends in `selectChanged`. Returns its head, and the ids of the keys that it has changed, when that is propagated.
