@@ -11,8 +11,9 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { Authorization } from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { Authorization } from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { encodeCheck } from "../../test/support/envoy-protos.ts";
 import type { Fixture } from "../harness/fixture.ts";
 import type { Measure } from "../harness/scenario.ts";
 import { checkedGrpcRate, h2load } from "./h2load.ts";
@@ -53,11 +54,8 @@ export function checkCall(credential: string, requiredScope: string) {
     ...{ "x-forwarded-for": "203.0.113.7", "x-forwarded-proto": "https", "x-envoy-external-address": "203.0.113.7" },
     "x-request-id": "a1c5d0b4-6f0e-4c7e-9d8f-6f4d7f1f1a11",
   };
-  const raw = Object.entries(fields).map(([key, value]) => ({ key, rawValue: new Uint8Array(Buffer.from(value)) }));
-  const peer = (address: string, portValue: number) => {
-    const portSpecifier = { case: "portValue", value: portValue } as const;
-    return { address: { address: { case: "socketAddress", value: { address, portSpecifier } } } } as const;
-  };
+  const raw = Object.entries(fields).map(([key, value]) => ({ key, rawValue: Buffer.from(value) }));
+  const peer = (address: string, portValue: number) => ({ address: { socketAddress: { address, portValue } } });
   const http = {
     ...{
       id: "1234567890123456789",
@@ -66,18 +64,17 @@ export function checkCall(credential: string, requiredScope: string) {
       host: "orders.example.com",
       scheme: "https",
     },
-    ...{ protocol: "HTTP/2", size: -1n, headerMap: { headers: raw } },
+    ...{ protocol: "HTTP/2", size: -1, headerMap: { headers: raw } },
   };
-  const request: MessageInitShape<typeof method.input> = {
-    attributes: {
-      source: peer("203.0.113.7", 51234),
-      destination: peer("192.0.2.1", 8000),
-      request: { time: { seconds: 1_800_000_000n, nanos: 123_456_000 }, http },
-      contextExtensions: { required_scopes: requiredScope },
-      metadataContext: {},
-      routeMetadataContext: {},
-    },
+  const attributes = {
+    source: peer("203.0.113.7", 51234),
+    destination: peer("192.0.2.1", 8000),
+    request: { time: { seconds: 1_800_000_000, nanos: 123_456_000 }, http },
+    contextExtensions: { required_scopes: requiredScope },
+    metadataContext: {},
+    routeMetadataContext: {},
   };
+  const request = fromBinary(method.input, encodeCheck({ attributes }));
   return { method, request, isExpected: ({ status }: MessageShape<typeof method.output>) => status?.code === 0 };
 }
 

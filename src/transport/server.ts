@@ -1,6 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import type { FastifyInstance } from "fastify";
-import { Authorization } from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { Authorization } from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Authorize } from "../api/gateways/authorize.ts";
 import type { OnDecision } from "../api/gateways/decision.ts";

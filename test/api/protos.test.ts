@@ -21,7 +21,7 @@ test("validate.proto is the original of protovalidate", () => {
   expect(equals(FileDescriptorProtoSchema, ours.proto, original.proto)).toBe(true);
 });
 
-/** Those of the descriptor set and what they import. Envoy's protos are for the server alone. */
+/** Those of the descriptor set and what they import. The proto of ext_authz is for the server alone. */
 const OURS = ["keyhold", "google/rpc"].flatMap((path) => ["--path", path]);
 
 test("proto/ compiles alone, to the files of the descriptor set", async () => {
@@ -30,7 +30,7 @@ test("proto/ compiles alone, to the files of the descriptor set", async () => {
   const buf = join(ROOT, "node_modules/.bin/buf");
   const build = (...paths: string[]) =>
     byName(filesOf(execFileSync(buf, ["build", "--as-file-descriptor-set", ...paths, "-o", "-"], { cwd: folder })));
-  expect([...build().keys()]).toContain("envoy/service/auth/v3/external_auth.proto");
+  expect([...build().keys()]).toContain("envoy/service/auth/v3/ext_authz.proto");
   const built = build(...OURS);
   const shipped = byName(await readShipped());
   expect([...shipped.keys()].sort()).toEqual([...built.keys()].sort());

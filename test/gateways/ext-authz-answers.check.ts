@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test } from "vitest";
 import { answerTo } from "../../src/api/envoy/check-response.ts";
 import { failed, type GatewayDecision, malformed, rejected, UNAUTHENTICATED } from "../../src/api/gateways/decision.ts";
 import { invalid } from "../../src/domain/verdict.ts";
+import type { Json } from "../support/rest.ts";
 import { type Application, PROTECTED, startApplication, variablesOf } from "./application.ts";
 import { CLIENT, send } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
@@ -78,13 +79,15 @@ test("asks with its token, the request and the address of the client, without th
   expect(asked?.metadata.get("authorization")).toBe(`Bearer ${TOKEN}`);
   expect(asked?.request.attributes).toMatchObject({
     contextExtensions: { required_scopes: "read" },
-    source: { address: { address: { case: "socketAddress", value: { address: CLIENT } } } },
+    source: { address: { socketAddress: { address: CLIENT } } },
   });
   const http = asked?.request.attributes?.request?.http;
   expect(http).toMatchObject({ method: "POST", path: "/orders?a=b", headers: {}, body: "" });
-  const fields = http?.headerMap?.headers.map(({ key, rawValue }) => `${key}: ${Buffer.from(rawValue).toString()}`);
+  const fields = http?.headerMap?.headers.map(
+    ({ key, rawValue }: Json) => `${key}: ${Buffer.from(rawValue).toString()}`,
+  );
   expect(fields).toEqual(expect.arrayContaining(["authorization: Bearer secret", "x-api-key: a", "x-api-key: b"]));
-  expect(fields?.filter((field) => field.includes("keyhold"))).toEqual([]);
+  expect(fields?.filter((field: string) => field.includes("keyhold"))).toEqual([]);
   expect(application.received[0]).toMatchObject({ method: "POST", target: "/orders?a=b", body: "a body" });
   expect(identity()).toEqual(OURS);
   expect(JSON.stringify(application.received)).not.toContain(TOKEN);

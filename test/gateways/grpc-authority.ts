@@ -1,14 +1,16 @@
 import { once } from "node:events";
 import { createServer, type ServerHttp2Session } from "node:http2";
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import {
   Authorization,
-  type CheckRequest,
+  CheckRequestSchema,
   type CheckResponseSchema,
-} from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
+} from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { Health, HealthCheckResponse_ServingStatus } from "../../gen/health/v1/health_pb.js";
+import { decodeCheck } from "../support/envoy-protos.ts";
+import type { Json } from "../support/rest.ts";
 import { addressOf } from "./application.ts";
 
 /** What is answered; `never`: nothing; `reset`: the connection is closed; a code: an error of the RPC. */
@@ -18,7 +20,7 @@ export type Answer = MessageInitShape<typeof CheckResponseSchema> | "never" | "r
 export interface GrpcAuthority {
   readonly address: string;
   /** What Envoy asked since the last `answer`, with the metadata of each call. */
-  readonly asked: readonly { readonly request: CheckRequest; readonly metadata: Headers }[];
+  readonly asked: readonly { readonly request: Json; readonly metadata: Headers }[];
   answer(next: Answer): void;
   close(): Promise<void>;
 }
@@ -35,7 +37,7 @@ export async function startGrpcAuthority(): Promise<GrpcAuthority> {
       router.service(Health, { check: () => ({ status: HealthCheckResponse_ServingStatus.SERVING }) });
       router.service(Authorization, {
         check: async (request, { requestHeader: metadata }) => {
-          asked.push({ request, metadata });
+          asked.push({ request: decodeCheck(toBinary(CheckRequestSchema, request)), metadata });
           if (typeof answer === "object") return answer;
           if (answer === "reset") closeSessions();
           if (typeof answer === "string") return new Promise(() => {});

@@ -1,6 +1,6 @@
-import { create, type DescMethodUnary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
+import { type DescMethodUnary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
-import { CheckRequestSchema } from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { encodeCheck } from "../support/envoy-protos.ts";
 import { describeRequest } from "../support/ext-authz.ts";
 import { frame, REST_ROUTES, type RestRoute, RPCS, rpcPath } from "../support/wire.ts";
 
@@ -124,13 +124,12 @@ function checkCall(credential: string): HostileRequest {
     path: `/orders?key=${credential}`,
     headers: [["authorization", `Bearer ${credential}`]],
   });
-  const message = Buffer.from(toBinary(CheckRequestSchema, create(CheckRequestSchema, asked)));
   return request(
     "ext_authz",
     "POST",
     "/envoy.service.auth.v3.Authorization/Check",
     "application/grpc",
-    frame(message),
+    frame(encodeCheck(asked)),
     [["te", "trailers"]],
   );
 }

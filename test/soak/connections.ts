@@ -6,13 +6,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, createClient } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import type { ChannelCredentials } from "@grpc/grpc-js";
-import { Authorization } from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { Authorization } from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { openConnection } from "../hostile/connection.ts";
 import type { Target } from "../hostile/target.ts";
-import { decisionOf, describeRequest } from "../support/ext-authz.ts";
+import { decisionOf, describeRequest, messageOf } from "../support/ext-authz.ts";
 import { forwardAuth } from "../support/forward-auth.ts";
 import { connectProtocols } from "../support/protocols/connect.ts";
 import { grpcProtocol } from "../support/protocols/grpc.ts";
@@ -75,7 +75,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   ext_authz: (peer) =>
     overGrpc(peer, Authorization, async (client) => {
       const headers = [["authorization", `Bearer ${peer.secret}`]] as const;
-      return decisionOf(await client.check(describeRequest({ headers }))).status === 200;
+      return decisionOf(await client.check(messageOf(describeRequest({ headers })))).status === 200;
     }),
   "health watches": (peer) =>
     overGrpc(peer, Health, async (client) => {

@@ -1,19 +1,17 @@
-import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import { fromBinary, type JsonObject } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport, type GrpcTransportOptions } from "@connectrpc/connect-node";
 import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
-  type HeaderValueOption,
-} from "../../gen/envoy/config/core/v3/base_pb.js";
-import {
   Authorization,
-  type CheckRequestSchema,
+  type CheckRequest,
+  CheckRequestSchema,
   type CheckResponse,
-} from "../../gen/envoy/service/auth/v3/external_auth_pb.js";
+  type HeaderValueOption,
+} from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
+import { type EnvoyCheck, encodeCheck } from "./envoy-protos.ts";
 import type { Fields } from "./forward-auth.ts";
 import type { Json } from "./rest.ts";
-
-export type CheckInit = MessageInitShape<typeof CheckRequestSchema>;
 
 /** The request of a client, as Envoy describes it. */
 export interface Described {
@@ -43,42 +41,40 @@ export interface CheckDecision {
 }
 
 /** Returns the message that Envoy sends for a request. */
-export function describeRequest(described: Described = {}): CheckInit {
+export function describeRequest(described: Described = {}): EnvoyCheck {
   const { method = "GET", path = "/", headers = [], isRaw = true, source = "203.0.113.7", extensions = {} } = described;
   const all = [[":method", method], [":path", path], ...headers].map(
     ([name = "", value = ""]) => [name.toLowerCase(), value] as const,
   );
-  const raw = all.map(([key, value]) => ({ key, rawValue: new Uint8Array(Buffer.from(value, "latin1")) }));
+  const raw = all.map(([key, value]) => ({ key, rawValue: Buffer.from(value, "latin1") }));
   const joined = Map.groupBy(all, ([name]) => name);
   const text = [...joined].map(([name, fields]) => [name, fields.map(([, value]) => value).join(",")] as const);
   const http = isRaw ? { headerMap: { headers: raw } } : { headers: Object.fromEntries(text) };
   return {
     attributes: {
-      source: {
-        address: {
-          address: {
-            case: "socketAddress",
-            value: { address: source, portSpecifier: { case: "portValue", value: 4711 } },
-          },
-        },
-      },
+      source: { address: { socketAddress: { address: source, portValue: 4711 } } },
       request: {
-        http: { id: "1", method, path, host: "app.example", scheme: "https", protocol: "HTTP/1.1", size: -1n, ...http },
+        http: { id: "1", method, path, host: "app.example", scheme: "https", protocol: "HTTP/1.1", size: -1, ...http },
       },
       contextExtensions: extensions,
     },
   };
 }
 
+/** Returns the message with all fields of Envoy's, also those that Keyhold's proto does not have. */
+export function messageOf(request: EnvoyCheck): CheckRequest {
+  return fromBinary(CheckRequestSchema, encodeCheck(request));
+}
+
 /** Asks a server as Envoy does. `metadata` are of the call, not of its client. */
 export async function check(
   { url }: { readonly url: string },
-  request: CheckInit,
+  request: EnvoyCheck,
   metadata: Readonly<Record<string, string>> = {},
   options: { readonly nodeOptions?: GrpcTransportOptions["nodeOptions"] & { readonly localAddress?: string } } = {},
 ): Promise<CheckDecision> {
   const client = createClient(Authorization, createGrpcTransport({ baseUrl: url, ...options }));
-  return decisionOf(await client.check(request, { headers: metadata }));
+  return decisionOf(await client.check(messageOf(request), { headers: metadata }));
 }
 
 /** Throws unless the answer has the form that Envoy needs. */

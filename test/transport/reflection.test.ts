@@ -119,7 +119,6 @@ describe("a file", () => {
       API_KEYS,
       "buf/validate/validate.proto",
       "google/api/annotations.proto",
-      "google/api/client.proto",
       "google/api/field_behavior.proto",
       "google/protobuf/struct.proto",
       "google/protobuf/timestamp.proto",
@@ -128,7 +127,6 @@ describe("a file", () => {
       "google/protobuf/duration.proto",
       "google/protobuf/field_mask.proto",
       "google/api/http.proto",
-      "google/api/launch_stage.proto",
     ]);
     expect(namesOf(again)).toEqual([API_KEYS]);
     expect(namesOf(another)).toEqual(["keyhold/v2alpha1/self_service.proto"]);

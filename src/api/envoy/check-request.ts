@@ -1,8 +1,11 @@
-import type { Address } from "../../../gen/envoy/config/core/v3/address_pb.js";
-import type { AttributeContext_HttpRequest } from "../../../gen/envoy/service/auth/v3/attribute_context_pb.js";
-import type { CheckRequest } from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { fromBinary } from "@bufbuild/protobuf";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import {
+  type AttributeContext_HttpRequest,
+  CheckRequestSchema,
+} from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 
-/** What a `CheckRequest` says about the request of a client: the parts that a decision depends on. */
+/** The parts of a `CheckRequest` that a decision depends on. */
 export interface CheckedRequest {
   /** False for a connection, which the network filter of Envoy asks about. */
   readonly isHttp: boolean;
@@ -10,38 +13,68 @@ export interface CheckedRequest {
   readonly source: string;
   /** Path and query. */
   readonly path: string;
-  /** The names in lower case and the values of all fields, in turn. */
+  /** The names in lower case and the values of all header fields, in turn. */
   readonly fields: readonly string[];
-  /** The names and values of the settings of the route, in turn. */
-  readonly extensions: readonly string[];
+  /** The settings of the route. */
+  readonly extensions: Readonly<Record<string, string>>;
 }
 
-/** Reads a decoded message. */
-export function readCheckRequest({ attributes }: CheckRequest): CheckedRequest {
+/** Maximum number of header fields in a `HeaderMap`; Envoy accepts 100 by default. */
+const MAX_FIELDS = 2 ** 14;
+
+/** The numbers of fields of `HeaderMap` and `HeaderValue`. */
+const HEADERS = 1;
+const [KEY, VALUE, RAW_VALUE] = [1, 2, 3];
+
+const WITHOUT_UNKNOWN_FIELDS = { readUnknownFields: false };
+
+/** Decodes a message. Throws if it is malformed. */
+export function decodeCheckRequest(bytes: Uint8Array): CheckedRequest {
+  const { attributes } = fromBinary(CheckRequestSchema, bytes, WITHOUT_UNKNOWN_FIELDS);
   const http = attributes?.request?.http;
   return {
     isHttp: http !== undefined,
-    source: ipOf(attributes?.source?.address),
+    source: attributes?.source?.address?.socketAddress?.address ?? "",
     path: http?.path ?? "",
     fields: http === undefined ? [] : fieldsOf(http),
-    extensions: Object.entries(attributes?.contextExtensions ?? {}).flat(),
+    extensions: attributes?.contextExtensions ?? {},
   };
-}
-
-function ipOf(address: Address | undefined): string {
-  return address?.address.case === "socketAddress" ? address.address.value.address : "";
 }
 
 /** The list, which Envoy sends with `encode_raw_headers`, has the fields as they were received; in the map, those of one name are joined. */
 function fieldsOf({ headers, headerMap }: AttributeContext_HttpRequest): string[] {
-  if (headerMap === undefined) return Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
-  return headerMap.headers.flatMap(({ key, value, rawValue }) => [
-    key.toLowerCase(),
-    rawValue.length > 0 ? textOf(rawValue) : value,
-  ]);
+  if (headerMap !== undefined) return readHeaderMap(headerMap);
+  return Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
 }
 
-/** As Node decodes header fields: a byte is a character. */
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+/** Decodes a `HeaderMap`. */
+function readHeaderMap(bytes: Uint8Array): string[] {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+  const reader = new BinaryReader(bytes);
+  const fields: string[] = [];
+  while (reader.pos < reader.len) {
+    const [number, type] = reader.tag();
+    if (number !== HEADERS || type !== WireType.LengthDelimited) reader.skip(type, number);
+    else readHeader(reader, text, fields);
+    if (fields.length > 2 * MAX_FIELDS) throw new RangeError("too many header fields");
+  }
+  return fields;
+}
+
+/** Decodes a `HeaderValue`. A byte of the raw value is a character of `text`, as in the header fields that Node decodes. */
+function readHeader(reader: BinaryReader, text: string, fields: string[]): void {
+  const end = reader.uint32() + reader.pos;
+  let [name, value, rawValue] = ["", "", ""];
+  while (reader.pos < end) {
+    const [number, type] = reader.tag();
+    if (number > RAW_VALUE || type !== WireType.LengthDelimited) reader.skip(type, number);
+    else if (number === KEY) name = reader.string(true);
+    else if (number === VALUE) value = reader.string(true);
+    else {
+      const { length } = reader.bytes();
+      rawValue = text.slice(reader.pos - length, reader.pos);
+    }
+  }
+  if (reader.pos !== end) throw new RangeError("a header field exceeds its length");
+  fields.push(name.toLowerCase(), rawValue === "" ? value : rawValue);
 }

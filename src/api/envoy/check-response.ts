@@ -1,6 +1,8 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import { HeaderValueOption_HeaderAppendAction as AppendAction } from "../../../gen/envoy/config/core/v3/base_pb.js";
-import type { CheckResponseSchema } from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import {
+  HeaderValueOption_HeaderAppendAction as AppendAction,
+  type CheckResponseSchema,
+} from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { memoize, sharedLike } from "../../lib/memoize.ts";
 import type { GatewayDecision, GatewayStatus } from "../gateways/decision.ts";
 import { type GatewayIdentity, type HeaderField, IDENTITY_PREFIX } from "../gateways/identity-headers.ts";

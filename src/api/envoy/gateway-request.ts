@@ -55,13 +55,12 @@ const MAX_KNOWN = 64;
 
 const known = new Map<string, Requirements>();
 
-/** Reads names and values in turn, once for the same ones. */
-function requirementsOf(extensions: readonly string[]): Requirements {
+/** Reads the settings of a route, once for the same ones. */
+function requirementsOf(extensions: CheckedRequest["extensions"]): Requirements {
   const text = JSON.stringify(extensions);
   const found = known.get(text);
   if (found !== undefined) return found;
-  const pairs = extensions.flatMap((name, at) => (at % 2 === 0 ? [[name, extensions[at + 1] ?? ""] as const] : []));
-  const requirements = readRequirements(pairs);
+  const requirements = readRequirements(Object.entries(extensions));
   if (known.size < MAX_KNOWN) known.set(text, requirements);
   return requirements;
 }

@@ -1,10 +1,10 @@
-import { fromBinary } from "@bufbuild/protobuf";
+import { toBinary } from "@bufbuild/protobuf";
 import {
   Authorization,
   CheckRequestSchema,
   type CheckResponseSchema,
-} from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
-import { type CheckedRequest, readCheckRequest } from "../../api/envoy/check-request.ts";
+} from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
+import { type CheckedRequest, decodeCheckRequest } from "../../api/envoy/check-request.ts";
 import { answerTo, type CheckAnswer } from "../../api/envoy/check-response.ts";
 import { EnvoyRequest } from "../../api/envoy/gateway-request.ts";
 import type { Authorize } from "../../api/gateways/authorize.ts";
@@ -56,11 +56,11 @@ export function createExtAuthz(
 /** Answers checks. No function throws or rejects. */
 export interface Check extends Pipeline<CheckedRequest, CheckAnswer> {
   /** Reads the message of an admitted call. That of a gateway that is refused is not read; one that is malformed is denied. */
-  read(bytes: Uint8Array, call: Call, decode: (bytes: Uint8Array) => CheckedRequest): CheckedRequest;
+  read(bytes: Uint8Array, call: Call): CheckedRequest;
 }
 
 /** In place of a message that was not read. */
-const UNREAD: CheckedRequest = { isHttp: false, source: "", path: "", fields: [], extensions: [] };
+const UNREAD: CheckedRequest = { isHttp: false, source: "", path: "", fields: [], extensions: {} };
 
 /**
  * Decorates decisions with their form for Envoy. Whatever fails, also the authorization of the gateway, is a denial and no error of the
@@ -90,7 +90,7 @@ export function createCheck(pipeline: ExtAuthzPipeline, onDecision: OnDecision):
       onDecision(decision.status);
       return answerTo(decision, checked.fields);
     });
-  const read: Check["read"] = (bytes, call, decode) => {
+  const read: Check["read"] = (bytes, call) => {
     if (refusals.has(call)) return UNREAD;
     try {
       return decode(bytes);
@@ -105,11 +105,11 @@ export function createCheck(pipeline: ExtAuthzPipeline, onDecision: OnDecision):
 
 const requireFewFields = fieldBound(CheckRequestSchema, MAX_CHECK_BYTES);
 
-/** Reads any binary form of the message. Throws `INVALID_ARGUMENT`. */
-export function decodeCheck(bytes: Uint8Array): CheckedRequest {
+/** Throws `INVALID_ARGUMENT`. */
+function decode(bytes: Uint8Array): CheckedRequest {
   requireFewFields(bytes);
   try {
-    return readCheckRequest(fromBinary(CheckRequestSchema, bytes));
+    return decodeCheckRequest(bytes);
   } catch {
     // The library's error quotes what Envoy sent, which may be a secret.
     throw malformed();
@@ -144,7 +144,8 @@ export function checkRpc(check: Check): Rpc<typeof CheckRequestSchema, typeof Ch
     method,
     maxRequestBytes: MAX_CHECK_BYTES,
     admit: check.admit,
-    readBinary: (bytes, call) => void checked.set(call, check.read(bytes, call, decodeCheck)),
-    invoke: (request, caller, call) => check.invoke(checked.get(call) ?? readCheckRequest(request), caller, call),
+    readBinary: (bytes, call) => void checked.set(call, check.read(bytes, call)),
+    invoke: (request, caller, call) =>
+      check.invoke(checked.get(call) ?? check.read(toBinary(CheckRequestSchema, request), call), caller, call),
   };
 }

@@ -1,5 +1,5 @@
-# Compiles proto/ with each generator that is part of protoc, with no other folder: the API and what it imports. Envoy's files are for the
-# server, and some of their names occur twice where a generator ignores folders. PROTOC is the program.
+# Compiles proto/ with each generator that is part of protoc, with no other folder: the API and what it imports. The proto of
+# Envoy's ext_authz is for the server. PROTOC is the program.
 set -euo pipefail
 . "${BASH_SOURCE[0]%/*}/../tap.sh"
 out=$(mktemp -d)

@@ -1,15 +1,12 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  CheckRequestSchema,
-  type CheckResponse,
-  CheckResponseSchema,
-} from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { type CheckResponse, CheckResponseSchema } from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { clientAddressByEnvoy, clientAddressFrom } from "../../../src/lib/client-address.ts";
 import { EXT_AUTHZ } from "../../../src/transport/gateways/ext-authz.ts";
 import type { GatewayOptions } from "../../../src/transport/server.ts";
-import { type CheckInit, type Described, decisionOf, describeRequest } from "../../support/ext-authz.ts";
+import { encodeCheck } from "../../support/envoy-protos.ts";
+import { type Described, decisionOf, describeRequest } from "../../support/ext-authz.ts";
 import { type Fields, forwardAuth } from "../../support/forward-auth.ts";
 import { frame } from "../../support/wire.ts";
 import { authorize, guardBy, REJECTED } from "./gateway-verdicts.ts";
@@ -43,9 +40,8 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([fast.close(), stock.close()]));
 
-const encode = (request: CheckInit) => toBinary(CheckRequestSchema, create(CheckRequestSchema, request));
 const bearer = (credential: string): Fields => [["Authorization", `Bearer ${credential}`]];
-const described = (more: Described) => encode(describeRequest(more));
+const described = (more: Described) => encodeCheck(describeRequest(more));
 
 interface Row {
   readonly name: string;
@@ -95,9 +91,14 @@ const ROWS: readonly Row[] = [
   },
   { name: "a gateway that is refused", body: VALID, headers: { authorization: "Bearer no" }, status: 503 },
   { name: "a request id", body: VALID, headers: { "x-request-id": "a b" }, status: 200 },
-  { name: "no attributes", body: encode({}), status: 400 },
+  { name: "no attributes", body: encodeCheck({}), status: 400 },
   { name: "an unknown field", body: Buffer.concat([VALID, Buffer.from([0xf8, 0x07, 1])]), status: 200 },
   { name: "long headers", body: described({ headers: [...bearer("valid"), ["a", "b".repeat(50_000)]] }), status: 200 },
+  {
+    name: "too many headers",
+    body: described({ headers: Array.from({ length: 2 ** 14 }, () => ["a", ""]) }),
+    status: 400,
+  },
   { name: "a malformed message", body: VALID.subarray(0, -1), status: 400 },
   { name: "no message", body: Buffer.from([0xff]), status: 400 },
   { name: "a message above the limit", body: Buffer.alloc(2 ** 20 + 1), isTaken: false },

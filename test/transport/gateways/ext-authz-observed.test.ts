@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CheckRequestSchema } from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
 import { EXT_AUTHZ } from "../../../src/transport/gateways/ext-authz.ts";
+import { encodeCheck } from "../../support/envoy-protos.ts";
 import { check, type Described, describeRequest } from "../../support/ext-authz.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { linesOf } from "../../support/log-lines.ts";
@@ -59,7 +58,7 @@ test.each(["on", "off"])("metrics have the decisions, and nothing has a secret; 
   await ask({ extensions: { [secret()]: secret() }, headers: [["Authorization", `Bearer ${issued}`]] });
   await ask({}, { authorization: `Bearer ${secret()}` });
   await ask({}, { "x-keyhold-authorization": secret() });
-  const bytes = toBinary(CheckRequestSchema, create(CheckRequestSchema, describeRequest({ path: `/${secret()}` })));
+  const bytes = encodeCheck(describeRequest({ path: `/${secret()}` }));
   const call = { ":path": `/${EXT_AUTHZ}`, "content-type": "application/grpc", te: "trailers", ...token };
   answers.push(await observeHttp2(suite.server.url, call, [frame(bytes.subarray(0, -1))]));
 

@@ -1,17 +1,14 @@
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { beforeAll, describe, expect, test } from "vitest";
-import {
-  Authorization,
-  CheckRequestSchema,
-  CheckResponseSchema,
-} from "../../../gen/envoy/service/auth/v3/external_auth_pb.js";
+import { Authorization, CheckResponseSchema } from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { ServerReflection } from "../../../gen/grpc/reflection/v1/reflection_pb.js";
 import { Health, HealthCheckResponse_ServingStatus } from "../../../gen/health/v1/health_pb.js";
 import { revoke, table } from "../../support/conformance.ts";
-import { type CheckInit, check, type Described, decisionOf, describeRequest } from "../../support/ext-authz.ts";
+import { type EnvoyCheck, encodeCheck } from "../../support/envoy-protos.ts";
+import { check, type Described, decisionOf, describeRequest } from "../../support/ext-authz.ts";
 import type { Fields } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { linesOf } from "../../support/log-lines.ts";
@@ -122,7 +119,7 @@ describe("places of the credential", () => {
   });
 });
 
-function withHttp(http: object): CheckInit {
+function withHttp(http: object): EnvoyCheck {
   return { attributes: { request: { http } } };
 }
 
@@ -188,7 +185,7 @@ test("names of the client that an application may take for ours are removed, unl
 });
 
 describe("a message without what a decision needs is denied", () => {
-  const ROWS = table<readonly [string, () => CheckInit]>([
+  const ROWS = table<readonly [string, () => EnvoyCheck]>([
     ["nothing", () => ({})],
     ["no request", () => ({ attributes: {} })],
     [
@@ -215,7 +212,7 @@ test("a message above 1 MiB, such as with the body of a request, is an error", a
 describe.each([0, 150_000])("a message that cannot be decoded, with a path of %i more characters,", (length) => {
   const withPath = () =>
     describeRequest({ path: `/${"a".repeat(length)}`, headers: [["x-cut", "LATIN"]], isRaw: false });
-  const encoded = () => Buffer.from(toBinary(CheckRequestSchema, create(CheckRequestSchema, withPath())));
+  const encoded = () => encodeCheck(withPath());
   const send = async (message: Buffer, metadata: Record<string, string>) => {
     const { data } = await callGrpc(suite.server.url, rpcPath(Authorization.method.check), frame(message), metadata);
     return decisionOf(fromBinary(CheckResponseSchema, data.subarray(5)));
@@ -371,9 +368,9 @@ describe("the address of the client", () => {
   test("without a source, or from a Unix socket, there is none", async () => {
     const headers = [...bearer(restricted), [EXTERNAL, "203.0.113.7"], [XFF, "203.0.113.7"]] as const;
     const { attributes } = describeRequest({ headers });
-    const pipe = { address: { address: { case: "pipe", value: { path: "203.0.113.7" } } } } as const;
+    const pipe = { address: { pipe: { path: "203.0.113.7" } } };
     for (const source of [undefined, {}, { address: {} }, pipe]) {
-      const answer = await check(suite.server, { attributes: { ...attributes, source } } as CheckInit, token());
+      const answer = await check(suite.server, { attributes: { ...attributes, source } }, token());
       expect(answer).toMatchObject({ status: 403, reason: "VERIFICATION_ERROR_IP_NOT_ALLOWED" });
     }
   });

@@ -82,7 +82,7 @@ test("remembering a target changes nothing", () => {
 });
 
 const settingsOf = (audience: string) => {
-  const extensions = ["required_scopes", "read", "audience", audience];
+  const extensions = { required_scopes: "read", audience };
   return new EnvoyRequest({ isHttp: true, source: "", path: "/", fields: [], extensions }, () => "").requiredScopes;
 };
 
