@@ -13,6 +13,10 @@ const exists = {
   error_message: "raw_key: is imported already",
   warnings: [],
 };
+const reused = {
+  ...exists,
+  error_message: "request_id: belongs to an earlier request that asked for something else",
+};
 const invalid = {
   error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",
   error_message: "raw_key: is required without raw_key_hash",
@@ -56,6 +60,21 @@ test.for([
       return call(batchCreate, { requests: [{ ...draft(), rawKey }, draft()] });
     },
     allFailed("INVALID_ARGUMENT", "INVALID_ARGUMENT", [exists, invalid]),
+  ),
+  scenario(
+    batchCreate,
+    "agree in their status only",
+    async (call) => {
+      const [{ rawKey }, requestId] = [await imported(call), newRawKey()];
+      await imported(call, { requestId });
+      return call(batchCreate, {
+        requests: [
+          { ...draft(), rawKey },
+          { ...draft(), rawKey: newRawKey(), requestId },
+        ],
+      });
+    },
+    allFailed("ALREADY_EXISTS", "RAW_KEY_ALREADY_EXISTS", [exists, reused]),
   ),
   scenario(
     batchCreate,

@@ -120,54 +120,13 @@ describe("an issued key that does not exist", () => {
   );
 });
 
-const SECOND = 1000;
-const HOUR = 3600 * SECOND;
-const DAY = 24 * HOUR;
-
-const LIVES = [
-  ["1s", SECOND],
-  ["90m", 90 * 60 * SECOND],
-  ["24h", DAY],
-  ["3600s", HOUR],
-  ["1.5h", 1.5 * HOUR],
-  ["1h30m", 1.5 * HOUR],
-  ["90d", 90 * DAY],
-  ["2w", 14 * DAY],
-  ["6mo", 180 * DAY],
-  ["1y", 365 * DAY],
-  ["1y2mo3w4d5h6m7s", (365 + 60 + 21 + 4) * DAY + 5 * HOUR + 367 * SECOND],
-  ["10y", 3650 * DAY],
-] as const;
-
-const NO_LIVES = [
-  "",
-  "0s",
-  "0.999s",
-  "10y1s",
-  "3651d",
-  "-1h",
-  "+1h",
-  "1",
-  "3600",
-  "1 h",
-  "1H",
-  "1ms",
-  "h",
-  "1h1h",
-  "1e3s",
-];
-
 describe("ttl", () => {
-  test.each(table(LIVES))("%s lasts %d ms", async (ttl, milliseconds) => {
-    const { record } = await issue(rest, { ttl });
-    expect(between(record.create_time, record.expire_time)).toBe(milliseconds);
+  test("lasts from the creation", async () => {
+    const { record } = await issue(rest, { ttl: "1h30m" });
+    expect(between(record.create_time, record.expire_time)).toBe(5_400_000);
   });
 
-  test.each(table(NO_LIVES))("%j is refused", async (ttl) => {
+  test.each(table(["0.999s", "10y1s", "-1h", "", "1 h", 3600]))("%j is refused", async (ttl) => {
     expectRefused(await rest("POST", paths.issued, { name: "n", actor_id: "a", ttl }), invalid("ttl"));
-  });
-
-  test("is refused as a number", async () => {
-    expectRefused(await rest("POST", paths.issued, { name: "n", actor_id: "a", ttl: 3600 }), invalid("ttl"));
   });
 });
