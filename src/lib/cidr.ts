@@ -4,7 +4,9 @@ import { memoize } from "./memoize.ts";
 /** The result of parsing a CIDR block: its canonical text, or why the text is none. */
 export type ParsedCidr = { readonly cidr: string } | { readonly problem: string };
 
-const WORD_BITS = 32;
+const GROUP_BITS = 16;
+const ALL_BITS = 0xffff;
+const IPV4_BITS = 32;
 /** Length of the IPv4-mapped prefix ::ffff:0:0/96. */
 const MAPPED_BITS = 96;
 
@@ -17,17 +19,17 @@ export function parseCidr(text: string): ParsedCidr {
   const addressText = slash === -1 ? text : text.slice(0, slash);
   const address = parseAddress(addressText);
   if (address === undefined) return { problem: problemOf(addressText) };
-  const bits = address.length * WORD_BITS;
+  const bits = address.length * GROUP_BITS;
   /** Bits before those that count. */
-  const skipped = bits === WORD_BITS && addressText.includes(":") ? MAPPED_BITS : 0;
+  const skipped = bits === IPV4_BITS && addressText.includes(":") ? MAPPED_BITS : 0;
   const prefix = slash === -1 ? bits : prefixOf(text.slice(slash + 1), skipped, bits);
   if (prefix === undefined) {
     const [min, max] = [skipped, skipped + bits];
     return { problem: `must end with a prefix length from ${min} to ${max}, such as /${max - 8}` };
   }
-  const block = address.map((word, index) => (word & maskOf(prefix, index)) >>> 0);
+  const block = address.map((group, index) => group & maskOf(prefix, index));
   const cidr = `${formatAddress(block)}/${prefix}`;
-  if (block.every((word, index) => word === address[index])) return { cidr };
+  if (block.every((group, index) => group === address[index])) return { cidr };
   return { problem: `has bits after the prefix of ${prefix}; the block that contains it is ${cidr}` };
 }
 
@@ -43,25 +45,23 @@ function prefixOf(text: string, skipped: number, bits: number): number | undefin
   return prefix >= 0 && prefix <= bits ? prefix : undefined;
 }
 
-/** Returns the mask of a word of an address. */
+/** Returns the mask of a group of an address. */
 function maskOf(prefix: number, index: number): number {
-  const length = Math.min(Math.max(prefix - index * WORD_BITS, 0), WORD_BITS);
-  // A shift takes its count modulo 32.
-  return length === 0 ? 0 : (-1 << (WORD_BITS - length)) >>> 0;
+  const length = Math.min(Math.max(prefix - index * GROUP_BITS, 0), GROUP_BITS);
+  return ALL_BITS & (ALL_BITS << (GROUP_BITS - length));
 }
 
 /** Returns whether canonical CIDR blocks together contain every address of IPv4, or every one of IPv6. */
 export function coverEverything(cidrs: readonly string[]): boolean {
-  const prefixes = (words: number) =>
+  const prefixes = (groups: number) =>
     cidrs.flatMap((cidr) => {
       const [text = "", length] = cidr.split("/");
       const address = parseAddress(text);
-      if (address?.length !== words) return [];
-      return Array.from(address, (word) => word.toString(2).padStart(WORD_BITS, "0"))
-        .join("")
-        .slice(0, Number(length));
+      if (address?.length !== groups) return [];
+      const bits = address.map((group) => group.toString(2).padStart(GROUP_BITS, "0")).join("");
+      return bits.slice(0, Number(length));
     });
-  return [1, 4].some((words) => coverPrefix(prefixes(words), ""));
+  return [2, 8].some((groups) => coverPrefix(prefixes(groups), ""));
 }
 
 /** Returns whether blocks, as the bits of their prefixes, contain every address that begins with these bits. */
@@ -71,52 +71,33 @@ function coverPrefix(blocks: readonly string[], bits: string): boolean {
   return coverPrefix(within, `${bits}0`) && coverPrefix(within, `${bits}1`);
 }
 
-/** Blocks as words, each followed by its mask: one pair for a block of IPv4, four for one of IPv6. */
-export interface CompiledCidrs {
-  readonly ipv4: Uint32Array;
-  readonly ipv6: Uint32Array;
+/** A block: the groups of its first address, and the mask of each. */
+export interface Block {
+  readonly groups: IpAddress;
+  readonly masks: readonly number[];
 }
 
 /** Compiles canonical CIDR blocks. */
-export function compileCidrs(cidrs: readonly string[]): CompiledCidrs {
-  const ipv4: number[] = [];
-  const ipv6: number[] = [];
-  for (const cidr of cidrs) {
-    const slash = cidr.indexOf("/");
-    const address = parseAddress(cidr.slice(0, slash));
-    if (slash === -1 || address === undefined) throw new Error("a CIDR block is not in its canonical form");
-    const prefix = Number(cidr.slice(slash + 1));
-    const table = address.length === 1 ? ipv4 : ipv6;
-    for (let index = 0; index < address.length; index++) table.push(address[index] ?? 0, maskOf(prefix, index));
-  }
-  return { ipv4: Uint32Array.from(ipv4), ipv6: Uint32Array.from(ipv6) };
+export function compileCidrs(cidrs: readonly string[]): Block[] {
+  return cidrs.map((cidr) => {
+    const [text = "", prefix] = cidr.split("/");
+    const groups = parseAddress(text);
+    if (groups === undefined || prefix === undefined) throw new Error("a CIDR block is not in its canonical form");
+    return { groups, masks: groups.map((_, index) => maskOf(Number(prefix), index)) };
+  });
 }
 
 /**
  * Returns whether one of the blocks contains the address. An IPv4 address is in IPv4 blocks only, also if it was written as an IPv6
  * address: `::/0` is all of IPv6.
  */
-export function contains({ ipv4, ipv6 }: CompiledCidrs, address: IpAddress): boolean {
-  return address.length === 1 ? containsIpv4(ipv4, address[0] ?? 0) : containsIpv6(ipv6, address);
+export function contains(blocks: readonly Block[], address: IpAddress): boolean {
+  return blocks.some((block) => containsAddress(block, address));
 }
 
-function containsIpv4(table: Uint32Array, address: number): boolean {
-  for (let at = 0; at < table.length; at += 2) {
-    if (((address ^ (table[at] ?? 0)) & (table[at + 1] ?? 0)) === 0) return true;
-  }
-  return false;
-}
-
-/** Blocks of one list often differ in their second word. */
-function containsIpv6(table: Uint32Array, address: IpAddress): boolean {
-  const [a, b, c, d] = [address[0] ?? 0, address[1] ?? 0, address[2] ?? 0, address[3] ?? 0];
-  for (let at = 0; at < table.length; at += 8) {
-    if (((b ^ (table[at + 2] ?? 0)) & (table[at + 3] ?? 0)) !== 0) continue;
-    if (((a ^ (table[at] ?? 0)) & (table[at + 1] ?? 0)) !== 0) continue;
-    if (((c ^ (table[at + 4] ?? 0)) & (table[at + 5] ?? 0)) !== 0) continue;
-    if (((d ^ (table[at + 6] ?? 0)) & (table[at + 7] ?? 0)) === 0) return true;
-  }
-  return false;
+function containsAddress({ groups, masks }: Block, address: IpAddress): boolean {
+  if (groups.length !== address.length) return false;
+  return groups.every((group, index) => ((group ^ (address[index] ?? 0)) & (masks[index] ?? 0)) === 0);
 }
 
 const compiled = memoize(compileCidrs);

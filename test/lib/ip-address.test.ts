@@ -1,9 +1,8 @@
-import { isIP } from "node:net";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { formatAddress, parseAddress } from "../../src/lib/ip-address.ts";
 import { table } from "../support/conformance.ts";
-import { address, almostAddress, normalized } from "./ip-addresses.ts";
+import { address, normalized } from "./ip-addresses.ts";
 
 const CANONICAL = table([
   ["203.0.113.7", "203.0.113.7"],
@@ -77,19 +76,10 @@ test.each([
   expect(parseAddress(text)).toBeUndefined();
 });
 
-test("reads what node:net takes for an address, but no zone", () => {
-  fc.assert(
-    fc.property(fc.oneof(address, almostAddress), (text) => {
-      expect(parseAddress(text) !== undefined).toBe(isIP(text) !== 0 && !text.includes("%"));
-    }),
-    { numRuns: 3000 },
-  );
-});
-
 test("writes addresses as the URL parser does, and reads them again", () => {
   fc.assert(
     fc.property(address, (text) => {
-      const parsed = parseAddress(text) ?? new Uint32Array();
+      const parsed = parseAddress(text) ?? [];
       const canonical = formatAddress(parsed);
       expect(canonical).toBe(normalized(text));
       expect(parseAddress(canonical)).toEqual(parsed);
