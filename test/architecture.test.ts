@@ -213,9 +213,8 @@ const CHECKED_REACTIONS = {
   "the promise or signal is of the same call": `auth/gateway-callers 1, auth/guard 2, cluster/barriers 1, cluster/membership 2,
     cluster/renewals 1, embedded-postgres/ownership 1, keys/bulk 1, lib/close-signal 1, lib/maybe-promise 1, lib/with-timeout 2,
     postgres/cluster/change-committer 2, postgres/keys/copy-rows 1, transport/pipeline/access-log 1, transport/pipeline/call-pipeline 2,
-    transport/pipeline/concurrency-limiter 1, transport/connect/read-errors 1, transport/fast-path/call 2, transport/gateways/ext-authz 1,
-    verify/verify 3`,
-  "settles within a statement or a request": `hashing/hash-schemes 1, postgres/cluster/leadership 2, server/read-probe 1, signing/signing 2,
+    transport/pipeline/concurrency-limiter 1, transport/connect/read-errors 1, transport/fast-path/call 2, transport/gateways/ext-authz 1`,
+  "settles within a statement or a request": `hashing/hash-formats 1, postgres/cluster/leadership 2, server/read-probe 1, signing/signing 2,
     transport/services/openapi 1, verifier/verdict-cache 1`,
   "a composite of signals, which Node holds weakly": "transport/services/health 1",
 };

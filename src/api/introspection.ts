@@ -6,7 +6,7 @@ import type { Principal } from "../domain/principal.ts";
 import { invalid, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { numericDate, splitScopes } from "../token/jwt/claims.ts";
-import type { Presentation } from "../verify/presentation.ts";
+import type { Presentation } from "../verify/context.ts";
 import { factsOf } from "./log-fields.ts";
 import type { ApiContext } from "./row.ts";
 import type { Call } from "./rpc.ts";

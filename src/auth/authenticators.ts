@@ -4,7 +4,7 @@ import type { RejectionReason, Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { memoize, sharedLike } from "../lib/memoize.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
-import type { Presentation } from "../verify/presentation.ts";
+import type { Presentation } from "../verify/context.ts";
 import type { Authenticate } from "./guard.ts";
 import { unauthenticated } from "./refused-credential.ts";
 

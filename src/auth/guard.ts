@@ -4,7 +4,7 @@ import { hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { share } from "../lib/memoize.ts";
-import type { Presentation } from "../verify/presentation.ts";
+import type { Presentation } from "../verify/context.ts";
 import { CallLimits } from "./call-limits.ts";
 import { type AddressOf, admitAs, type GuardedCall } from "./call-principal.ts";
 import { bearerOf, bearerOrPasswordOf, type CredentialOf } from "./caller-credential.ts";

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from "uuid";
+import { equalBytes } from "../lib/bytes.ts";
 import type { Random } from "../lib/random.ts";
 import { invalidArgument } from "./errors.ts";
 import type { HashAlgorithm, RawKeyHash } from "./raw-key-hash.ts";
@@ -62,6 +63,11 @@ export interface ApiKey extends VerifiableKey {
 export interface SecretDigest {
   readonly keyId: string;
   readonly digest: Uint8Array;
+}
+
+/** Returns whether two digests are equal, in constant time, and made under the same server key. */
+export function isSameDigest(a: SecretDigest, b: SecretDigest): boolean {
+  return a.keyId === b.keyId && equalBytes(a.digest, b.digest);
 }
 
 /** One secret of a key. Earlier versions are valid until their grace period ends. */

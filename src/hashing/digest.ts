@@ -55,6 +55,12 @@ export function lookupPrefixDigests(prefix: string | Uint8Array, ring: KeyRing):
   return digestsUnder(ring, LOOKUP_PREFIX, prefix);
 }
 
+/** The same for a raw key and the length of the prefix in bytes; none if the raw key is shorter. */
+export function prefixDigests(rawKey: string, length: number, ring: KeyRing): readonly SecretDigest[] {
+  const bytes = rawKey.isWellFormed() ? Buffer.from(rawKey) : Buffer.alloc(0);
+  return bytes.length < length ? [] : lookupPrefixDigests(bytes.subarray(0, length), ring);
+}
+
 function digestsUnder(ring: KeyRing, ...parts: readonly (string | Uint8Array)[]): readonly SecretDigest[] {
   return ring.all.map((key) => ({ keyId: key.id, digest: hmacSha256(key, ...parts) }));
 }

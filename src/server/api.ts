@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { ApiContext } from "../api/row.ts";
 import type { Principal } from "../domain/principal.ts";
+import type { Adopter } from "../hashing/adopter.ts";
 import type { Signing } from "../signing/signing.ts";
-import type { Adopter } from "../verify/by-hash/adopter.ts";
 import type { VerifyContext } from "../verify/context.ts";
 import { explain } from "../verify/explain.ts";
 import type { LastUsed } from "../verify/last-used.ts";
@@ -22,7 +22,7 @@ export function createVerifyContext(
 ): VerifyContext {
   return {
     findKey: reader.findKey,
-    findCandidates: reader.findCandidates,
+    findAll: reader.findAll,
     findStale: reader.findStale,
     findCached: reader.findCached,
     identities: reader.identities,
@@ -30,7 +30,7 @@ export function createVerifyContext(
     shapes,
     issuer,
     rings,
-    hashes: hashing.recognition,
+    findByHash: hashing.findByHash,
     adopt,
     publicKey: signing.publicKey,
     hasCurrentPublicKeys: signing.hasCurrentPublicKeys,

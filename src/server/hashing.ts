@@ -1,4 +1,5 @@
-import { createHashSchemes, type HashSchemes } from "../hashing/hash-schemes.ts";
+import { createFindByHash, type FindByHash, findSlowDigests } from "../hashing/find-by-hash.ts";
+import { createHashFormats, type HashFormats } from "../hashing/hash-formats.ts";
 import type { HmacKeysContext } from "../hashing/hmac-keys.ts";
 import type { RewrapContext } from "../hashing/rewrap.ts";
 import { createSlowHashes, type SlowHashes } from "../hashing/slow/slow-hashes.ts";
@@ -10,18 +11,15 @@ import type { ChangeCommitter } from "../postgres/cluster/change-committer.ts";
 import type { Database } from "../postgres/connection/pool.ts";
 import { createHashSchemeStore } from "../postgres/hashes/hash-scheme-store.ts";
 import { createHmacKeyStore } from "../postgres/hashes/hmac-key-store.ts";
-import { createHashRecognition } from "../verify/by-hash/create-recognition.ts";
-import type { HashRecognition } from "../verify/by-hash/recognition.ts";
-import { findSlowDigests } from "../verify/by-hash/slow-digests.ts";
-import type { FindCandidates } from "../verify/reader.ts";
+import type { FindKeysOf } from "../verify/reader.ts";
 import type { Coherence } from "./coherence.ts";
 import type { Rings } from "./root-secrets/rings.ts";
 
 /** Everything for keys of which only hashes are known. */
 export interface Hashing {
-  readonly schemes: HashSchemes;
+  readonly schemes: HashFormats;
   readonly slow: SlowHashes;
-  readonly recognition: HashRecognition;
+  readonly findByHash: FindByHash;
   readonly registry: HashRegistry;
   readonly hmacKeys: HmacKeysContext;
   readonly rewrap: RewrapContext;
@@ -36,30 +34,30 @@ export interface HashingOptions {
   readonly coherence: Coherence;
   readonly clock: Clock;
   readonly random: Random;
-  readonly findCandidates: FindCandidates;
+  readonly findAll: FindKeysOf;
   /** Called once for each scheme that does not unwrap. */
   readonly onUnusable: (schemeId: number, error: unknown) => void;
 }
 
 export function createHashing(options: HashingOptions): Hashing {
-  const { databases, changes, rings, coherence, clock, random, findCandidates, onUnusable } = options;
+  const { databases, changes, rings, coherence, clock, random, findAll, onUnusable } = options;
   const ring = rings.hashSchemeWrap;
   const store = createHashSchemeStore(databases, coherence.membership);
-  const schemes = createHashSchemes({
+  const schemes = createHashFormats({
     ...{ store, ring, random, onUnusable },
     version: () => (coherence.isCoherent() ? coherence.hashSchemesVersion : null),
     renewed: coherence.renewed,
   });
   const slow = createSlowHashes({ ring: rings.digest, random });
-  const recognition = createHashRecognition({ ...schemes, ring: rings.digest, slow });
+  const finder = { ring: rings.digest, formats: schemes, slow };
   return {
     schemes,
     slow,
-    recognition,
+    findByHash: createFindByHash(finder),
     registry: {
       ...schemes,
       requireSupported: (hash) => slow.assertSupported(hash),
-      slowDigests: (rawKeys) => findSlowDigests(rawKeys, recognition, findCandidates),
+      slowDigests: (rawKeys) => findSlowDigests(finder, rawKeys, (lookup) => findAll(lookup, "no-store")),
     },
     hmacKeys: { store: createHmacKeyStore(databases, changes), ring, clock, random },
     rewrap: { store, ring, random },

@@ -1,6 +1,7 @@
 import type { MembershipLog } from "../cluster/membership.ts";
 import { type CredentialShapes, looksLikeOurs } from "../credential/kinds.ts";
 import type { ChangeObserver } from "../domain/change.ts";
+import type { StoreAdoption } from "../hashing/adopter.ts";
 import type { KeysContext } from "../keys/ports.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
@@ -17,11 +18,10 @@ import { createSigningKeyStore } from "../postgres/signing/signing-key-store.ts"
 import type { SigningContext } from "../signing/signing.ts";
 import { looksLikeJwt } from "../token/jwt/compact.ts";
 import { looksLikeMacaroon } from "../token/macaroon/text.ts";
-import type { StoreAdoption } from "../verify/by-hash/adoption.ts";
 import { createVerificationCache, instrumented, type VerificationCache } from "../verify/cache/cache.ts";
-import { type OnDuplicates, reportingDuplicates } from "../verify/duplicates.ts";
+import { type OnDuplicates, reportingDuplicates } from "../verify/cache/duplicates.ts";
+import { createUncachedReader } from "../verify/cache/uncached.ts";
 import type { FindKeys } from "../verify/reader.ts";
-import { createUncachedReader } from "../verify/uncached.ts";
 import { Coherence } from "./coherence.ts";
 import type { Config } from "./config/config.ts";
 import { type EmbeddedStart, openDatabaseServer } from "./database-server.ts";
@@ -168,7 +168,7 @@ function assemble(
   const changes = ofKeys(propagated);
   const hashing = createHashing({
     ...{ databases: { database, lists, reads }, changes: propagated, rings, coherence, clock, random },
-    findCandidates: reader.findCandidates,
+    findAll: reader.findAll,
     onUnusable: onUnusableScheme,
   });
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };

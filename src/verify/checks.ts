@@ -2,8 +2,8 @@ import { isExpired, type KeySecret, type VerifiableKey } from "../domain/key.ts"
 import { type Invalid, invalid, type RejectionReason, type Valid } from "../domain/verdict.ts";
 import { allowsAddress } from "../lib/cidr.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
+import type { Presentation } from "./context.ts";
 import type { Identified } from "./identified.ts";
-import type { Presentation } from "./presentation.ts";
 
 /** The result of a check: why it fails, or whether it passes or does not apply. */
 export type Outcome = Invalid | "PASS" | "SKIPPED";

@@ -1,32 +1,55 @@
 import type { CredentialShapes } from "../credential/kinds.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
-import type { CredentialType, Verdict } from "../domain/verdict.ts";
+import { type CredentialType, type Invalid, invalid, type Verdict } from "../domain/verdict.ts";
+import type { Adoption } from "../hashing/adopter.ts";
+import type { FindByHash } from "../hashing/find-by-hash.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
-import type { Adoption } from "./by-hash/adoption.ts";
-import type { HashRecognition } from "./by-hash/recognition.ts";
 import type { IdentityCache } from "./identified.ts";
-import type { FindCandidates, FindKey, FindStale } from "./reader.ts";
+import type { CacheMode, FindCached, FindKey, FindKeysOf } from "./reader.ts";
+
+/** What a credential is presented for. A `VerifyApiKeyRequest` is a presentation. */
+export interface Presentation {
+  /** Address of the client that presented the credential. A key that is restricted to addresses is rejected without it. */
+  readonly clientIp?: string | undefined;
+  /** Scopes that the credential must have, all of them. */
+  readonly requiredScopes: readonly string[];
+  /** The service that it was presented to. Undefined: a token that has an audience is rejected; null: any audience is accepted. */
+  readonly audience?: string | null | undefined;
+}
+
+/** One verification, on its way from the credential to the verdict. */
+export interface Verification {
+  readonly context: VerifyContext;
+  readonly credential: string;
+  readonly presentation: Presentation;
+  readonly mode: CacheMode;
+  /** A key of which only a hash is known is adopted in the name of the caller, if there is one. */
+  readonly caller: Principal | undefined;
+  /** Whether the credential is one of several: a failure must not affect the others. */
+  readonly isInBatch: boolean;
+}
 
 /** The dependencies of verification. */
 export interface VerifyContext {
   readonly findKey: FindKey;
-  /** Finds what a raw key may be that `findKey` does not find. */
-  readonly findCandidates: FindCandidates;
+  /** Finds every key that a raw key may be, by its digests and those of its hashes and prefixes. */
+  readonly findAll: FindKeysOf;
   /** Finds cached keys for stale verdicts when `findKey` fails. */
-  readonly findStale: FindStale;
+  readonly findStale: FindCached;
   /** Finds cached keys while they are current; undefined on a miss. */
-  readonly findCached: FindStale;
-  /** Null: none is cached. */
+  readonly findCached: FindCached;
+  /** Null: no credential is cached. */
   readonly identities: IdentityCache | null;
   readonly clock: Clock;
   readonly shapes: CredentialShapes;
   readonly issuer: string;
   readonly rings: { readonly tag: KeyRing; readonly digest: KeyRing; readonly macaroonRoot: KeyRing };
-  /** Recognizes raw keys by their hashes. Null: no key is known by its hash only. */
-  readonly hashes: HashRecognition | null;
+  /** Handles a raw key that is not found under its own digests. */
+  readonly findByHash: FindByHash;
   /** Called with every valid verification, by this caller, of a key of which only a hash is known. */
   adopt(adoption: Adoption, caller: Principal): void;
   /** Returns the key of a derived JWT by `kid`; a promise if it must be loaded, which rejects if it cannot be. */
@@ -43,4 +66,14 @@ export interface VerifyContext {
   onStale(): void;
   /** Called with the error that made a verdict INTERNAL. */
   onFault(error: unknown): void;
+}
+
+const NO_VERDICT = invalid("INTERNAL", "no verdict could be reached");
+
+/** Returns the verdict on a credential of a batch whose verification failed. Throws the error of a single verification. */
+export function failed({ context, isInBatch }: Verification, error: unknown): Invalid {
+  if (!isInBatch) throw error;
+  // A flood of wrong raw keys must not flood the log.
+  if (!(error instanceof KeyholdError && error.code === "OVERLOADED")) context.onFault(error);
+  return NO_VERDICT;
 }

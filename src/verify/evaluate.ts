@@ -1,20 +1,20 @@
 import { MISTAKE_DESCRIPTIONS, mistakeIn } from "../credential/mistakes.ts";
 import type { KeySecret } from "../domain/key.ts";
+import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import { share } from "../lib/memoize.ts";
 import { ACCESS_CHECKS, isFailure, STATE_CHECKS } from "./checks.ts";
+import type { Verification } from "./context.ts";
 import { belongsTo, type Evaluated, type Identified } from "./identified.ts";
-import type { Presentation } from "./presentation.ts";
-import type { VerifiableRecord } from "./reader.ts";
+import type { Loaded } from "./load.ts";
 
-/** Returns the verdict on a credential by its key at `now` (milliseconds). Fails closed: anything unknown is rejected. */
+/** Returns the verdict on a credential by its key. Fails closed: anything unknown is rejected. */
 export function evaluate(
-  identified: Identified,
-  stored: VerifiableRecord | null,
-  presentation: Presentation,
-  now: number,
+  { context, credential: text, presentation }: Verification,
+  { identified, stored }: Loaded,
 ): Verdict {
-  if (stored === null || !isKeyOf(identified, stored)) return NOT_FOUND;
+  if (stored === null || !isKeyOf(identified, stored)) return notFound(text);
+  const now = context.clock.now();
   const last = identified.last?.stored === stored ? identified.last : undefined;
   const secret = last?.secret ?? stored.secrets.find((one) => belongsTo(identified, one));
   for (const check of STATE_CHECKS) {

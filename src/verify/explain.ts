@@ -1,15 +1,14 @@
 import { classify } from "../credential/kinds.ts";
 import type { KeySecret, VerifiableKey } from "../domain/key.ts";
+import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import type { CredentialType, Invalid, Valid, Verdict } from "../domain/verdict.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
-import { findKeyOf, type OnUnproven } from "./by-hash/find.ts";
 import { ACCESS_CHECKS, type AccessCheck, isFailure, type Outcome, STATE_CHECKS, type StateCheck } from "./checks.ts";
-import type { VerifyContext } from "./context.ts";
+import type { Presentation, Verification, VerifyContext } from "./context.ts";
 import { credentialOf, isKeyOf, notFound } from "./evaluate.ts";
 import { belongsTo, type Identified, identifiedSecret } from "./identified.ts";
 import { identify } from "./identify.ts";
-import { type Presentation, sourceOf } from "./presentation.ts";
-import type { VerifiableRecord } from "./reader.ts";
+import { load } from "./load.ts";
 
 /** The checks of a verification, in the order in which it makes them. */
 export type CheckName = "FORMAT" | "SIGNATURE" | "EXISTENCE" | StateCheck["name"] | AccessCheck["name"];
@@ -55,17 +54,12 @@ async function explainCredential(
   presentation: Presentation,
 ): Promise<Explanation> {
   const credentialType = classify(credential, context.shapes).type;
-  const identified = await identify(credential, context);
+  const mode = "no-store";
+  const call: Verification = { context, credential, presentation, mode, caller: undefined, isInBatch: false };
+  const identified = await identify(call);
   if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
   const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
-  const found = await findKeyOf(
-    context,
-    credential,
-    identified,
-    "no-store",
-    rethrow,
-    sourceOf(presentation, undefined),
-  );
+  const found = await load(call, identified);
   const stored = "valid" in found ? null : found.stored;
   if ("valid" in found || stored === null || !isKeyOf(identified, stored)) {
     const verdict = notFound(credential);
@@ -74,10 +68,6 @@ async function explainCredential(
   }
   return { ...explainKey(found.identified, stored, presentation, context.clock.now(), first), credentialType };
 }
-
-const rethrow: OnUnproven = (error) => {
-  throw error;
-};
 
 /** Explains the same for the current secret of a key. Returns null if there is no such key. */
 async function explainKeyId(

@@ -1,8 +1,7 @@
-import type { KeyKind, KeySecret, SecretDigest } from "../domain/key.ts";
+import { isSameDigest, type KeyKind, type KeySecret, type SecretDigest } from "../domain/key.ts";
+import type { KeyLookup, VerifiableRecord } from "../domain/key-lookup.ts";
 import type { CredentialType, Valid } from "../domain/verdict.ts";
-import { equalBytes } from "../lib/bytes.ts";
 import type { TokenContent } from "../token/token.ts";
-import type { KeyLookup, VerifiableRecord } from "./reader.ts";
 
 /** A credential with a valid format and signature. Whether its key is active is for `evaluate` to decide. */
 export interface Identified {
@@ -13,10 +12,18 @@ export interface Identified {
   /** For a credential that is itself a secret: every digest under which it may be stored. */
   readonly digests: readonly SecretDigest[];
   readonly token: TokenFacts | null;
-  /** The last of `digests`, if the raw key is recognized by a hash of it: that of the hash. */
+  /** The digest of a hash of the raw key, if the key is stored under it: the last of `digests`. */
   readonly hashDigest?: SecretDigest;
   /** The last valid evaluation. */
   last?: Evaluated;
+  /** Where to cache the credential once its key is found; undefined if it is cached, or must not be. */
+  cacheAs?: CachePlace | undefined;
+}
+
+/** A place in the cache of credentials. */
+export interface CachePlace {
+  readonly name: string;
+  readonly generation: number;
 }
 
 /** A valid evaluation and its inputs: while the objects are the same, so is the verdict, except for the time. */
@@ -71,5 +78,5 @@ export function identifiedToken(credentialType: "JWT" | "MACAROON", keyId: strin
 /** Returns whether the credential is this secret, in constant time, or was derived from it. */
 export function belongsTo({ token, digests }: Identified, secret: KeySecret): boolean {
   if (token !== null) return token.secretVersion === secret.version;
-  return digests.some(({ keyId, digest }) => keyId === secret.digest.keyId && equalBytes(digest, secret.digest.digest));
+  return digests.some((digest) => isSameDigest(digest, secret.digest));
 }

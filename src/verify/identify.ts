@@ -7,10 +7,11 @@ import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import { verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
 import type { RefusedToken, TokenVerdict } from "../token/token.ts";
-import type { VerifyContext } from "./context.ts";
-import { type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
+import type { Verification, VerifyContext } from "./context.ts";
+import { type CachePlace, type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
 
-export type Identify = (credential: string, context: VerifyContext) => MaybePromise<Identified | Invalid>;
+/** Identifies a credential of one type by its format and signature. */
+type Identify = (credential: string, context: VerifyContext) => MaybePromise<Identified | Invalid>;
 
 const METHODS: Readonly<Record<CredentialType, Identify>> = {
   ISSUED_API_KEY: identifySecret,
@@ -19,9 +20,36 @@ const METHODS: Readonly<Record<CredentialType, Identify>> = {
   MACAROON: identifyMacaroon,
 };
 
-/** Identifies a credential without reading its key. Returns a promise only if the public key of a JWT must be loaded. */
-export function identify(credential: string, context: VerifyContext): MaybePromise<Identified | Invalid> {
-  return METHODS[classify(credential, context.shapes).type](credential, context);
+/**
+ * Identifies a credential without reading its key: from the cache, or by its format and signature. Returns a promise only if the public key of a
+ * JWT must be loaded, which rejects if that fails.
+ */
+export function identify(call: Verification): MaybePromise<Identified | Invalid> {
+  const { context, credential, mode } = call;
+  const { identities } = context;
+  if (identities === null || mode === "no-store") return identifyUncached(call, undefined);
+  const name = identities.nameOf(credential);
+  const cached = identities.get(name);
+  // The signing key of a cached JWT may have been revoked.
+  if (cached !== undefined && (cached.credentialType !== "JWT" || context.hasCurrentPublicKeys())) return cached;
+  return identifyUncached(call, { name, generation: identities.generation });
+}
+
+/** Returns where to cache a credential; undefined if it must not be cached. */
+export function cachePlaceOf({ context: { identities }, credential, mode }: Verification): CachePlace | undefined {
+  if (identities === null || mode === "no-store") return undefined;
+  return { name: identities.nameOf(credential), generation: identities.generation };
+}
+
+function identifyUncached(
+  { credential, context }: Verification,
+  cacheAs: CachePlace | undefined,
+): MaybePromise<Identified | Invalid> {
+  const identified = METHODS[classify(credential, context.shapes).type](credential, context);
+  return andThen(identified, (identified) => {
+    if (!("valid" in identified)) identified.cacheAs = cacheAs;
+    return identified;
+  });
 }
 
 function identifySecret(credential: string, { rings }: VerifyContext): Identified | Invalid {

@@ -1,19 +1,5 @@
-import type { StoredKey, VerifiableKey } from "../domain/key.ts";
+import type { KeyLookup, VerifiableRecord } from "../domain/key-lookup.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
-
-/** Identifies a key by the id in a credential, or by the digests under which a raw key may be stored. */
-export interface KeyLookup {
-  readonly keyId: string | null;
-  /** The digest under the current server key first. */
-  readonly digests: readonly Uint8Array[];
-  /** The digests by which a key is found of which only a hash is known: those of hashes, and of prefixes. */
-  readonly hashes?: readonly Uint8Array[];
-  /** The key that the credential has been proven to be, if it is found by a prefix. */
-  readonly proven?: string;
-}
-
-/** The stored data that verification uses. */
-export type VerifiableRecord = StoredKey<VerifiableKey>;
 
 /**
  * Finds keys. Returns the results of each lookup, in order: none, one, or several for a raw key stored under several root secrets by an early
@@ -27,11 +13,11 @@ export type CacheMode = "default" | "no-cache" | "no-store";
 /** Looks up one key: synchronously in the cache, or by a read. */
 export type FindKey = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<VerifiableRecord | null>;
 
-/** Looks up the keys that a raw key may be, by its digests and by those of its hashes and prefixes. */
-export type FindCandidates = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<readonly VerifiableRecord[]>;
+/** Looks up every key that matches: synchronously in the cache, or by a read. */
+export type FindKeysOf = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<readonly VerifiableRecord[]>;
 
 /** Looks up one key in the cache only; undefined on a miss, or if the cache may not be used. */
-export type FindStale = (lookup: KeyLookup) => VerifiableRecord | null | undefined;
+export type FindCached = (lookup: KeyLookup) => VerifiableRecord | null | undefined;
 
 /** Invalidates keys that changed or were deleted, and digests of raw keys that were added or removed. */
 export interface KeyChange {

@@ -1,9 +1,10 @@
+import type { KeyLookup, VerifiableRecord } from "../domain/key-lookup.ts";
 import type { Restrictions } from "../domain/principal.ts";
 import { isVisible } from "../domain/visibility.ts";
 import { andThen } from "../lib/maybe-promise.ts";
 import type { VerifyContext } from "./context.ts";
 import type { IdentityCache } from "./identified.ts";
-import type { CacheMode, FindCandidates, FindKey, FindStale, KeyLookup, VerifiableRecord } from "./reader.ts";
+import type { CacheMode, FindCached, FindKey, FindKeysOf } from "./reader.ts";
 
 /**
  * Returns the context of a caller, for whom foreign keys do not exist. Only its own keys are answered from the cache: a credential of any
@@ -13,21 +14,21 @@ export function restrictedTo(context: VerifyContext, restrictions: Restrictions)
   if (restrictions.actorIds === null) return context;
   const ownOf = (stored: VerifiableRecord | null | undefined): VerifiableRecord | null =>
     stored && isVisible(stored.key, restrictions) ? stored : null;
-  const findCached: FindStale = (lookup) => ownOf(context.findCached(lookup)) ?? undefined;
+  const findCached: FindCached = (lookup) => ownOf(context.findCached(lookup)) ?? undefined;
   const findKey: FindKey = (lookup, mode) => {
     const cached = mode === "default" ? findCached(lookup) : undefined;
     return cached ?? andThen(context.findKey(lookup, afterMiss(mode)), ownOf);
   };
-  const findCandidates: FindCandidates = (lookup, mode) => {
+  const findAll: FindKeysOf = (lookup, mode) => {
     const cached = mode === "default" ? findCached(lookup) : undefined;
     if (cached) return [cached];
-    const found = context.findCandidates(lookup, afterMiss(mode));
+    const found = context.findAll(lookup, afterMiss(mode));
     return andThen(found, (all) => all.filter((stored) => ownOf(stored) !== null));
   };
   return {
     ...context,
     findKey,
-    findCandidates,
+    findAll,
     findCached,
     findStale: (lookup) => ownOf(context.findStale(lookup)) ?? undefined,
     identities: context.identities && identitiesOf(context.identities, (lookup) => findCached(lookup) !== undefined),

@@ -6,7 +6,7 @@ import { DatabaseHistory } from "../../src/cluster/history.ts";
 import { Lease } from "../../src/cluster/lease.ts";
 import { Membership } from "../../src/cluster/membership.ts";
 import { type Checkout, Pool, type Work } from "../../src/postgres/connection/pool.ts";
-import { KeyLoader } from "../../src/verify/key-loader.ts";
+import { KeyLoader } from "../../src/verify/cache/key-loader.ts";
 import type { FaultName } from "./faults.ts";
 
 /**

@@ -3,39 +3,40 @@ import type { Sql } from "postgres";
 import type { Change } from "../../src/domain/change.ts";
 import { newId } from "../../src/domain/key.ts";
 import type { HashAlgorithm, RawKeyHash } from "../../src/domain/raw-key-hash.ts";
+import { createAdopter } from "../../src/hashing/adopter.ts";
+import { createFindByHash, type FindByHash } from "../../src/hashing/find-by-hash.ts";
 import type { NewKey } from "../../src/keys/ports.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning } from "../../src/signing/signing.ts";
-import { createAdopter } from "../../src/verify/by-hash/adopter.ts";
-import type { HashRecognition } from "../../src/verify/by-hash/recognition.ts";
-import { FAST, FAST_WITH_PREFIX, PREFIX_LENGTH, SLOW, TestRecognition } from "./hash-recognition.ts";
 import { operator } from "./principal.ts";
 import { ROOT_SECRET } from "./server.ts";
+import { FAST, FAST_WITH_PREFIX, PREFIX_LENGTH, SLOW, TestHashes } from "./test-hashes.ts";
 
-/** A node of a cluster, without a port, that recognizes the keys of `TestRecognition`. */
+/** A node of a cluster, without a port, that recognizes the keys of `TestHashes`. */
 export type HashNode = Awaited<ReturnType<typeof openHashNode>>;
 
 export async function openHashNode(databaseUrl: string, environment: Record<string, string> = {}) {
-  return openNode(databaseUrl, environment, async ({ database, rings }) => {
+  return openNode(databaseUrl, environment, async ({ database, rings: { digest: ring } }) => {
     await database.run(addSchemes);
-    return new TestRecognition(rings.digest);
+    const hashes = new TestHashes(ring);
+    return { hashes, findByHash: createFindByHash({ ring, formats: hashes, slow: hashes }) };
   });
 }
 
-/** The same with the recognition of servers. */
+/** The same with the hashes of servers. */
 export type RealNode = Awaited<ReturnType<typeof openRealNode>>;
 
 export function openRealNode(databaseUrl: string, environment: Record<string, string> = {}) {
-  return openNode(databaseUrl, environment, async ({ hashing }) => hashing.recognition);
+  return openNode(databaseUrl, environment, async ({ hashing: { findByHash } }) => ({ hashes: null, findByHash }));
 }
 
-async function openNode<R extends HashRecognition>(
+async function openNode<H extends TestHashes | null>(
   databaseUrl: string,
   environment: Record<string, string>,
-  recognitionOf: (resources: Resources) => Promise<R>,
+  finderOf: (resources: Resources) => Promise<{ readonly hashes: H; readonly findByHash: FindByHash }>,
 ) {
   const changes: Change[] = [];
   const config = toConfig({
@@ -45,7 +46,7 @@ async function openNode<R extends HashRecognition>(
   const resources = await openResources(config, { log: () => {}, onChanges: (seen) => changes.push(...seen) });
   await resources.coherence.membership.join();
   const signing = await createSigning({ ...resources.signing, onLost: () => resources.reader.clear() });
-  const hashes = await recognitionOf(resources);
+  const { hashes, findByHash } = await finderOf(resources);
   const outcomes = { adopted: 0, already: 0, failed: 0 };
   const failures: unknown[] = [];
   let skew = 0;
@@ -62,7 +63,7 @@ async function openNode<R extends HashRecognition>(
   });
   const lastUsed = { note: () => {}, size: 0, flush: async () => {} };
   const log = { error: (...fault: unknown[]) => failures.push(fault) };
-  const hashing = { ...resources.hashing, recognition: hashes };
+  const hashing = { ...resources.hashing, findByHash };
   const context = createVerifyContext(config, { ...resources, hashing }, signing, lastUsed, adopter, log);
   const api = createApi(config, resources, signing, context, () => false);
   return {
@@ -85,7 +86,7 @@ async function openNode<R extends HashRecognition>(
   };
 }
 
-/** Stores the schemes of `TestRecognition`. */
+/** Stores the schemes of `TestHashes`. */
 async function addSchemes(sql: Sql): Promise<void> {
   for (const { schemeId, algorithm } of [FAST, FAST_WITH_PREFIX, SLOW]) {
     const slot = algorithm === "SCRYPT" ? 9 : schemeId;
@@ -129,7 +130,7 @@ export function hashedKey(
   };
 }
 
-function hashOf(hashes: TestRecognition, kind: "fast" | "slow", rawKey: string) {
+function hashOf(hashes: TestHashes, kind: "fast" | "slow", rawKey: string) {
   if (kind === "fast") {
     const hash: RawKeyHash = { schemeId: FAST.schemeId, parameters: null };
     const digests = hashes.fastDigests(rawKey, FAST);

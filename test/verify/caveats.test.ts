@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Presentation } from "../../src/verify/presentation.ts";
+import type { Presentation } from "../../src/verify/context.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { withCaveats } from "../support/macaroon-caveats.ts";
 import { HOUR, NOW, newFixture } from "./fixture.ts";

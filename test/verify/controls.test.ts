@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Verdict } from "../../src/domain/verdict.ts";
+import type { Presentation } from "../../src/verify/context.ts";
 import { type Explanation, explain } from "../../src/verify/explain.ts";
-import type { Presentation } from "../../src/verify/presentation.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
 import { HOUR, NOW, newFixture } from "./fixture.ts";
 

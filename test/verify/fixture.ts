@@ -3,9 +3,12 @@ import { digestCurrent } from "../../src/credential/digest.ts";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
 import { type KeyKind, newId, type SecretDigest } from "../../src/domain/key.ts";
+import type { VerifiableRecord } from "../../src/domain/key-lookup.ts";
 import type { Principal } from "../../src/domain/principal.ts";
 import type { RawKeyHash } from "../../src/domain/raw-key-hash.ts";
 import { deriveKeyRing, type RootSecrets } from "../../src/domain/server-keys.ts";
+import type { Adoption } from "../../src/hashing/adopter.ts";
+import { createFindByHash } from "../../src/hashing/find-by-hash.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import type { AlgorithmName } from "../../src/token/jwt/algorithms.ts";
 import { looksLikeJwt } from "../../src/token/jwt/compact.ts";
@@ -14,13 +17,12 @@ import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../../src/token/macaroon/mint.ts";
 import { looksLikeMacaroon } from "../../src/token/macaroon/text.ts";
 import { generateSigningKey } from "../../src/token/signing-key.ts";
-import type { Adoption } from "../../src/verify/by-hash/adoption.ts";
 import { createVerificationCache } from "../../src/verify/cache/cache.ts";
+import { createUncachedReader } from "../../src/verify/cache/uncached.ts";
 import type { VerifyContext } from "../../src/verify/context.ts";
-import type { VerifiableRecord, VerificationLease } from "../../src/verify/reader.ts";
-import { createUncachedReader } from "../../src/verify/uncached.ts";
+import type { VerificationLease } from "../../src/verify/reader.ts";
 import type { VerificationRequest } from "../../src/verify/verify.ts";
-import { FAST, PREFIX_LENGTH, SLOW, TestRecognition } from "../support/hash-recognition.ts";
+import { FAST, PREFIX_LENGTH, SLOW, TestHashes } from "../support/test-hashes.ts";
 import { TestStore } from "./store.ts";
 
 /** 2026-01-01T00:00:00Z, in milliseconds. */
@@ -81,14 +83,14 @@ export function newFixture({
     ...lease,
     isInStaleGrace: () => isInStaleGrace,
   });
-  const hashes = new TestRecognition(rings.digest);
+  const hashes = new TestHashes(rings.digest);
   const adoptions: { readonly adoption: Adoption; readonly caller: Principal }[] = [];
   const [used, faults]: [string[], unknown[]] = [[], []];
   const context: VerifyContext = {
     ...(cached
       ? {
           findKey: cache.findKey,
-          findCandidates: cache.findCandidates,
+          findAll: cache.findAll,
           findStale: cache.findStale,
           findCached: cache.findCached,
           identities: cache.identities,
@@ -98,7 +100,7 @@ export function newFixture({
     shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },
     issuer: ISSUER,
     rings,
-    hashes: byHash ? hashes : null,
+    findByHash: byHash ? createFindByHash({ ring: rings.digest, formats: hashes, slow: hashes }) : () => null,
     adopt: (adoption, caller) => adoptions.push({ adoption, caller }),
     publicKey: (kid) => {
       if (context.hasCurrentPublicKeys()) return publicKeys.get(kid);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { explain } from "../../src/verify/explain.ts";
-import { NOTHING } from "../../src/verify/presentation.ts";
 import { restrictedTo } from "../../src/verify/restricted.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { HOUR, NOW, newFixture } from "./fixture.ts";
@@ -62,7 +61,7 @@ describe.each(["raw", "issued", "jwt", "macaroon"] as const)("a credential (%s) 
     for (const context of [fixture.context, fixture.context, other]) {
       expect(await verify(context, change(credential))).toEqual(expected);
     }
-    const explained = await explain(fixture.context, { credential: change(credential) }, NOTHING);
+    const explained = await explain(fixture.context, { credential: change(credential) }, { requiredScopes: [] });
     expect(explained?.verdict).toEqual(expected);
   });
 });

@@ -1,4 +1,5 @@
-import type { FindKeys, KeyLookup, VerifiableRecord } from "../../src/verify/reader.ts";
+import type { KeyLookup, VerifiableRecord } from "../../src/domain/key-lookup.ts";
+import type { FindKeys } from "../../src/verify/reader.ts";
 
 /** A statement in flight that the test resolves. */
 export interface Statement {

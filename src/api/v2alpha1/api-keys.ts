@@ -15,7 +15,6 @@ import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.t
 import { keyNotFound } from "../../keys/rejection.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
-import { FOR_DERIVATION } from "../../verify/presentation.ts";
 import { factsOf } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { violationsOf } from "../validation.ts";
@@ -26,6 +25,9 @@ import { apiKey, revokedApiKey, timestamp } from "./key-resources.ts";
 import { cacheModeOf, verificationBy } from "./verification.ts";
 
 /** RPCs that verify a credential log the verdict with the key themselves. */
+/** A credential that is exchanged for a token has any audience, and comes from no address. */
+const FOR_DERIVATION = { requiredScopes: [], audience: null };
+
 export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   deriveToken: {
     implement:

@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import type { Change } from "../../domain/change.ts";
+import type { Adoption, StoreAdoption } from "../../hashing/adopter.ts";
 import type { Clock } from "../../lib/clock.ts";
-import type { Adoption, StoreAdoption } from "../../verify/by-hash/adoption.ts";
 import { type ChangeCommitter, type ChangeWork, changeRow } from "../cluster/change-committer.ts";
 import { hex } from "../connection/array-types.ts";
 import { type ChangedRow, forward, toChange, updateRow } from "../keys/change-one.ts";

@@ -1,8 +1,9 @@
 import type { Sql } from "postgres";
 import type { ServerObserver } from "../../cluster/server-id.ts";
 import type { VerifiableKey } from "../../domain/key.ts";
+import type { KeyLookup } from "../../domain/key-lookup.ts";
 import type { StoreLastUsed } from "../../verify/last-used.ts";
-import type { FindKeys, KeyLookup } from "../../verify/reader.ts";
+import type { FindKeys } from "../../verify/reader.ts";
 import { byteArray, hex } from "../connection/array-types.ts";
 import type { Database } from "../connection/pool.ts";
 import { serverId, type WithServer } from "../connection/server-position.ts";

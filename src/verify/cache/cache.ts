@@ -1,22 +1,13 @@
+import type { KeyLookup, VerifiableRecord } from "../../domain/key-lookup.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { type Random, systemRandom } from "../../lib/random.ts";
 import type { IdentityCache } from "../identified.ts";
-import { KeyLoader } from "../key-loader.ts";
-import type {
-  CacheMode,
-  FindCandidates,
-  FindKey,
-  FindKeys,
-  FindStale,
-  KeyChange,
-  KeyLookup,
-  VerifiableRecord,
-  VerificationLease,
-} from "../reader.ts";
+import type { CacheMode, FindCached, FindKey, FindKeys, FindKeysOf, KeyChange, VerificationLease } from "../reader.ts";
 import { nameOf, namesOf } from "../reader.ts";
 import { CredentialCache } from "./credential-cache.ts";
 import { KeyCache } from "./key-cache.ts";
+import { KeyLoader } from "./key-loader.ts";
 import { NegativeCache } from "./negative-cache.ts";
 import type { ByteCacheOptions } from "./store/byte-cache.ts";
 
@@ -36,15 +27,15 @@ export interface CacheOptions extends VerificationLease {
 /** Look-ups in the cache or the database. */
 export interface KeyLookups {
   readonly findKey: FindKey;
-  readonly findCandidates: FindCandidates;
+  readonly findAll: FindKeysOf;
 }
 
 /** The cache of verification: identified credentials, and keys as read. Correct as long as it receives every invalidation. */
 export interface VerificationCache extends KeyLookups {
   /** The same for authentication and self-revocation, which must not wait behind verifications. */
   readonly reserved: KeyLookups;
-  readonly findStale: FindStale;
-  readonly findCached: FindStale;
+  readonly findStale: FindCached;
+  readonly findCached: FindCached;
   readonly identities: IdentityCache | null;
   /** Evicts these keys and digests, and keeps reads in flight from caching them. */
   invalidate(change: KeyChange): void;
@@ -88,7 +79,7 @@ class Cache implements VerificationCache {
   readonly #negatives: NegativeCache;
   readonly #loaders: readonly KeyLoader[];
   readonly findKey: FindKey;
-  readonly findCandidates: FindCandidates;
+  readonly findAll: FindKeysOf;
   readonly reserved: KeyLookups;
   readonly #lease: VerificationLease;
   readonly #isInStaleGrace: () => boolean;
@@ -106,7 +97,7 @@ class Cache implements VerificationCache {
       (find) => new KeyLoader(find, (lookup, found) => this.#store(lookup, found)),
     ) as [KeyLoader, KeyLoader];
     this.#loaders = [loader, reserved];
-    ({ findKey: this.findKey, findCandidates: this.findCandidates } = this.#lookups(loader));
+    ({ findKey: this.findKey, findAll: this.findAll } = this.#lookups(loader));
     this.reserved = this.#lookups(reserved);
   }
 
@@ -117,7 +108,7 @@ class Cache implements VerificationCache {
         lease.isCoherent()
           ? this.#find(loader, lookup, mode)
           : lease.renewed().then(() => this.#find(loader, lookup, mode)),
-      findCandidates: (lookup, mode) =>
+      findAll: (lookup, mode) =>
         lease.isCoherent()
           ? this.#findAll(loader, lookup, mode)
           : lease.renewed().then(() => this.#findAll(loader, lookup, mode)),
@@ -213,8 +204,8 @@ export function instrumented(cache: VerificationCache, onLookup: (isHit: boolean
       onLookup(!(found instanceof Promise));
       return found;
     };
-  const lookups = ({ findKey, findCandidates }: KeyLookups): KeyLookups => {
-    return { findKey: reported(findKey), findCandidates: reported(findCandidates) };
+  const lookups = ({ findKey, findAll }: KeyLookups): KeyLookups => {
+    return { findKey: reported(findKey), findAll: reported(findAll) };
   };
   return {
     ...lookups(cache),

@@ -33,7 +33,7 @@ type Token = [
 ];
 
 const TYPES: readonly CredentialType[] = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"];
-/** Instead of the place of the type: a raw key that is recognized by a hash, whose digest is the last. */
+/** Instead of the place of the type: a raw key that is stored by a hash, whose digest is the last. */
 const BY_HASH = TYPES.length;
 const TYPE_SIZE = 1;
 

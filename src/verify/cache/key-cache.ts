@@ -1,4 +1,5 @@
-import type { KeyChange, KeyLookup, VerifiableRecord } from "../reader.ts";
+import type { KeyLookup, VerifiableRecord } from "../../domain/key-lookup.ts";
+import type { KeyChange } from "../reader.ts";
 import { digestName, nameOf } from "../reader.ts";
 import { keyIdText, writeKeyId } from "./codec.ts";
 import { decodeRecord, encodeRecord } from "./key-codec.ts";

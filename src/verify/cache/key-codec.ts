@@ -1,6 +1,7 @@
 import type { KeyKind, KeySecret, VerifiableKey } from "../../domain/key.ts";
+import type { VerifiableRecord } from "../../domain/key-lookup.ts";
 import { share } from "../../lib/memoize.ts";
-import type { VerifiableRecord } from "../reader.ts";
+
 import { decodeDigest, encodeDigests, encodeJson, SECRET_DIGEST_SIZE } from "./codec.ts";
 
 /**

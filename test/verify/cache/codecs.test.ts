@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { KeySecret, VerifiableKey } from "../../../src/domain/key.ts";
+import type { VerifiableRecord } from "../../../src/domain/key-lookup.ts";
 import { decodeIdentified, encodeIdentified } from "../../../src/verify/cache/credential-codec.ts";
 import { decodeRecord, encodeRecord } from "../../../src/verify/cache/key-codec.ts";
 import { identifiedByHash, identifiedSecret, identifiedToken } from "../../../src/verify/identified.ts";
-import type { VerifiableRecord } from "../../../src/verify/reader.ts";
 import { NO_CONTROLS } from "../fixture.ts";
 
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";

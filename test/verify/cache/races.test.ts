@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
+import type { KeyLookup, VerifiableRecord } from "../../../src/domain/key-lookup.ts";
 import { createVerificationCache, type VerificationCache } from "../../../src/verify/cache/cache.ts";
-import type { CacheMode, KeyLookup, VerifiableRecord } from "../../../src/verify/reader.ts";
+import type { CacheMode } from "../../../src/verify/reader.ts";
 import { type Seeded, seededBy } from "../../support/seeded.ts";
 import { NO_CONTROLS } from "../fixture.ts";
 import { nextTurn, TestStore } from "../store.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { HashSchemeSpec } from "../../src/domain/raw-key-hash.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
-import { createHashSchemes } from "../../src/hashing/hash-schemes.ts";
+import { createHashFormats } from "../../src/hashing/hash-formats.ts";
 import { rewrapHashSecrets } from "../../src/hashing/rewrap.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { Pool } from "../../src/postgres/connection/pool.ts";
@@ -41,7 +41,7 @@ const spec = (prefix: string): HashSchemeSpec => ({ algorithm: "SHA256", prefix,
 /** A node that is notified of nothing unless the test changes `version`. */
 function newNode(more: { ring?: typeof ring; onUnusable?: (id: number) => void } = {}) {
   const state: { version: number | null; renewals: number } = { version: 1, renewals: 0 };
-  const schemes = createHashSchemes({
+  const schemes = createHashFormats({
     ...{ store, ring, random: systemRandom, version: () => state.version },
     renewed: async () => {
       state.renewals++;
@@ -103,7 +103,7 @@ test("lookups reject if the store cannot be read, and are read again", async () 
   const node = newNode();
   const { read } = store;
   const failing = { ...store, read: () => Promise.reject(new Error("unreachable")) };
-  const broken = createHashSchemes({
+  const broken = createHashFormats({
     ...{ store: failing, ring, random: systemRandom, version: () => 1, renewed: async () => {} },
   });
   await expect(broken.lookups()).rejects.toThrow("unreachable");
@@ -153,7 +153,7 @@ test("a load in flight, which may have read before a change, is awaited and repe
     await held.promise;
     return stored;
   };
-  const slow = createHashSchemes({
+  const slow = createHashFormats({
     ...{ store: { ...store, read }, ring, random: systemRandom, version: () => 1, renewed: async () => {} },
   });
   const before = slow.lookups();

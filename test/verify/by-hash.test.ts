@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import type { Verdict } from "../../../src/domain/verdict.ts";
-import { reportingDuplicates } from "../../../src/verify/duplicates.ts";
-import { explain } from "../../../src/verify/explain.ts";
-import { restrictedTo } from "../../../src/verify/restricted.ts";
-import { verify, verifyAll } from "../../../src/verify/verify.ts";
-import { FAST, FAST_WITH_PREFIX } from "../../support/hash-recognition.ts";
-import { operator } from "../../support/principal.ts";
-import { HOUR, NOW, newFixture, newRoots, requestsOf } from "../fixture.ts";
-import { nextTurn } from "../store.ts";
+import type { Verdict } from "../../src/domain/verdict.ts";
+import { reportingDuplicates } from "../../src/verify/cache/duplicates.ts";
+import { explain } from "../../src/verify/explain.ts";
+import { restrictedTo } from "../../src/verify/restricted.ts";
+import { verify, verifyAll } from "../../src/verify/verify.ts";
+import { operator } from "../support/principal.ts";
+import { FAST, FAST_WITH_PREFIX } from "../support/test-hashes.ts";
+import { HOUR, NOW, newFixture, newRoots, requestsOf } from "./fixture.ts";
+import { nextTurn } from "./store.ts";
 
 type Fixture = ReturnType<typeof newFixture>;
 

@@ -3,8 +3,9 @@ import { KeyholdError } from "../../src/domain/errors.ts";
 import type { KeySecret, SecretDigest } from "../../src/domain/key.ts";
 import type { HashLookups, HashScheme } from "../../src/domain/raw-key-hash.ts";
 import { hmacSha256, type KeyRing } from "../../src/domain/server-keys.ts";
+import { fastDigests, prefixDigests } from "../../src/hashing/digest.ts";
+import type { FinderContext } from "../../src/hashing/find-by-hash.ts";
 import type { MaybePromise } from "../../src/lib/maybe-promise.ts";
-import type { HashRecognition } from "../../src/verify/by-hash/recognition.ts";
 
 export const FAST: HashScheme = {
   ...{ schemeId: 1, algorithm: "SHA256", prefix: "", suffix: "", hmacKeyId: null, hmacKey: null },
@@ -13,8 +14,10 @@ export const FAST_WITH_PREFIX: HashScheme = { ...FAST, schemeId: 2, prefix: "sal
 export const SLOW: HashScheme = { ...FAST, schemeId: 3, algorithm: "SCRYPT" };
 export const PREFIX_LENGTH = 8;
 
-/** Recognizes raw keys by SHA-256, and as if that were slow by a hash whose computation the test can hold and let fail. */
-export class TestRecognition implements HashRecognition {
+type FormatsAndHashes = FinderContext["formats"] & FinderContext["slow"];
+
+/** Hash formats: SHA-256, and a slow hash whose computation the test can hold and let fail. */
+export class TestHashes implements FormatsAndHashes {
   current: HashLookups = { schemes: [FAST, FAST_WITH_PREFIX, SLOW], prefixLengths: [PREFIX_LENGTH] };
   /** The raw keys whose slow hashes were computed. */
   readonly computed: string[] = [];
@@ -36,17 +39,19 @@ export class TestRecognition implements HashRecognition {
   }
 
   fastDigests(rawKey: string, scheme: HashScheme): readonly SecretDigest[] {
-    return scheme.algorithm === "SHA256" ? this.#digests(0xff, scheme.prefix, sha256(scheme.prefix + rawKey)) : [];
+    return fastDigests(rawKey, scheme, this.#ring);
   }
 
   prefixDigests(rawKey: string, length: number): readonly SecretDigest[] {
-    const bytes = Buffer.from(rawKey);
-    return bytes.length < length ? [] : this.#digests(0xfe, bytes.subarray(0, length));
+    return prefixDigests(rawKey, length, this.#ring);
   }
 
   /** Under every server key, the current one first. */
   slowDigests(rawKey: string, parameters: string): readonly SecretDigest[] {
-    return this.#digests(0xfd, parameters, sha256(parameters + rawKey));
+    const hash = createHash("sha256")
+      .update(parameters + rawKey)
+      .digest();
+    return this.#ring.all.map((key) => ({ keyId: key.id, digest: hmacSha256(key, Buffer.of(0xfd), parameters, hash) }));
   }
 
   async matches(rawKey: string, _: HashScheme, { digest, hash }: KeySecret): Promise<boolean> {
@@ -71,13 +76,4 @@ export class TestRecognition implements HashRecognition {
       },
     };
   }
-
-  #digests(domain: number, ...parts: (string | Buffer)[]): SecretDigest[] {
-    const first = Buffer.from([domain]);
-    return this.#ring.all.map((key) => ({ keyId: key.id, digest: hmacSha256(key, first, ...parts) }));
-  }
-}
-
-function sha256(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

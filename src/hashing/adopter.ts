@@ -1,7 +1,33 @@
-import type { Principal } from "../../domain/principal.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { withTimeout } from "../../lib/with-timeout.ts";
-import type { Adoption, AdoptionOutcome, StoreAdoption } from "./adoption.ts";
+import type { SecretDigest } from "../domain/key.ts";
+import type { VerifiableRecord } from "../domain/key-lookup.ts";
+import type { Principal } from "../domain/principal.ts";
+import type { Clock } from "../lib/clock.ts";
+import { withTimeout } from "../lib/with-timeout.ts";
+
+/** The digests of the raw key, to be stored in place of that of its hash. */
+export interface Adoption {
+  readonly keyId: string;
+  /** What is stored, and must not have changed. */
+  readonly hashDigest: SecretDigest;
+  /** Under the current server key. */
+  readonly digest: SecretDigest;
+  readonly otherDigests: readonly SecretDigest[];
+}
+
+/** `already`: the key was adopted, revoked or deleted before, or has expired. */
+export type AdoptionOutcome = "adopted" | "already";
+
+/** Stores an adoption if the key still has the hash. */
+export type StoreAdoption = (adoption: Adoption, principal: Principal) => Promise<AdoptionOutcome>;
+
+/** Returns the adoption of a key that matches a raw key with these digests; null if it is adopted. */
+export function adoptionOf(
+  [digest, ...otherDigests]: readonly SecretDigest[],
+  { key, secrets: [secret] }: VerifiableRecord,
+): Adoption | null {
+  if (secret?.hash === undefined || digest === undefined) return null;
+  return { keyId: key.keyId, hashDigest: secret.digest, digest, otherDigests };
+}
 
 export interface AdopterOptions {
   readonly store: StoreAdoption;

@@ -9,7 +9,7 @@ import { FAST_SLOTS, isSameScheme, SLOW_SLOTS, toSchemes, unwrapHmacKey, wrapAff
 import type { HashSchemeStore, StoredHashing } from "./store.ts";
 
 /** How the hashes of this node's keys were made, kept current with the store. */
-export interface HashSchemes {
+export interface HashFormats {
   /** Returns what a verification tries. Reads it again if it may have changed: a key is recognized once its import has returned. */
   lookups(): MaybePromise<HashLookups>;
   /** Returns the last known lookups, for stale verdicts. */
@@ -26,7 +26,7 @@ export interface HashSchemes {
   reload(): Promise<void>;
 }
 
-export interface HashSchemesContext {
+export interface HashFormatsContext {
   readonly store: HashSchemeStore;
   /** The key ring "hash-scheme-wrap". */
   readonly ring: KeyRing;
@@ -50,7 +50,7 @@ const MAX_ID = 2 ** 31 - 1;
 
 const NOTHING: StoredHashing = { schemes: [], hmacKeys: [], prefixLengths: [] };
 
-export function createHashSchemes(context: HashSchemesContext): HashSchemes {
+export function createHashFormats(context: HashFormatsContext): HashFormats {
   const { store, ring, random } = context;
   let version: number | null = null;
   let stored = NOTHING;

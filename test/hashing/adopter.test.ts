@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { createAdopter } from "../../../src/verify/by-hash/adopter.ts";
-import type { Adoption, AdoptionOutcome } from "../../../src/verify/by-hash/adoption.ts";
-import { operator } from "../../support/principal.ts";
+import type { Adoption, AdoptionOutcome } from "../../src/hashing/adopter.ts";
+import { createAdopter } from "../../src/hashing/adopter.ts";
+import { operator } from "../support/principal.ts";
 
 const digest = { keyId: "k1", digest: new Uint8Array(32) };
 const adoptionOf = (keyId: string): Adoption => ({ keyId, hashDigest: digest, digest, otherDigests: [] });

@@ -1,6 +1,6 @@
-import type { CacheStats, KeyLookups, VerificationCache } from "./cache/cache.ts";
+import type { FindKeys, VerificationLease } from "../reader.ts";
+import type { CacheStats, KeyLookups, VerificationCache } from "./cache.ts";
 import { KeyLoader } from "./key-loader.ts";
-import type { FindKeys, VerificationLease } from "./reader.ts";
 
 const NOTHING: CacheStats = {
   entries: 0,
@@ -23,7 +23,7 @@ export function createUncachedReader(
   const lookups = (find: FindKeys): KeyLookups => {
     const reads = new KeyLoader(find, () => undefined);
     return {
-      findCandidates: async (lookup) => {
+      findAll: async (lookup) => {
         if (!lease.isCoherent()) await lease.renewed();
         return reads.readAll(lookup, "no-store");
       },

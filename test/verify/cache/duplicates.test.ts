@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { reportingDuplicates } from "../../src/verify/duplicates.ts";
-import type { VerifiableRecord } from "../../src/verify/reader.ts";
+import type { VerifiableRecord } from "../../../src/domain/key-lookup.ts";
+import { reportingDuplicates } from "../../../src/verify/cache/duplicates.ts";
 
 /** A record; one with a slow hash has an id that begins with "slow". */
 const record = (keyId: string) => {

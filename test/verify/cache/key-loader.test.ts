@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { KeyLoader } from "../../src/verify/key-loader.ts";
-import type { KeyLookup } from "../../src/verify/reader.ts";
-import { nextTurn, TestStore } from "./store.ts";
+import type { KeyLookup } from "../../../src/domain/key-lookup.ts";
+import { KeyLoader } from "../../../src/verify/cache/key-loader.ts";
+import { nextTurn, TestStore } from "../store.ts";
 
 const byId = (keyId: string): KeyLookup => ({ keyId, digests: [] });
 const byDigest = (digest: string): KeyLookup => ({ keyId: null, digests: [Buffer.from(digest)] });

@@ -1,7 +1,7 @@
-import { KeyholdError } from "../domain/errors.ts";
-import { strictest } from "./duplicates.ts";
-import type { CacheMode, FindKeys, KeyChange, KeyLookup, VerifiableRecord } from "./reader.ts";
-import { digestName, namesOf, readNameOf } from "./reader.ts";
+import { KeyholdError } from "../../domain/errors.ts";
+import { type KeyLookup, strictest, type VerifiableRecord } from "../../domain/key-lookup.ts";
+import type { CacheMode, FindKeys, KeyChange } from "../reader.ts";
+import { digestName, namesOf, readNameOf } from "../reader.ts";
 
 /** Called with a result to cache: nothing in it has changed since the read was sent. */
 export type OnFound = (lookup: KeyLookup, found: readonly VerifiableRecord[]) => void;

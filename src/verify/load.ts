@@ -1,0 +1,72 @@
+import type { VerifiableRecord } from "../domain/key-lookup.ts";
+import { callerName } from "../domain/principal.ts";
+import type { Invalid } from "../domain/verdict.ts";
+import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { networkOf } from "../lib/network.ts";
+import { failed, type Verification } from "./context.ts";
+import { belongsTo, type Identified, identifiedByHash, identifiedRawKey, nativeDigests } from "./identified.ts";
+import { cachePlaceOf } from "./identify.ts";
+
+/** A credential and its key; null: there is none. */
+export interface Loaded {
+  readonly identified: Identified;
+  readonly stored: VerifiableRecord | null;
+}
+
+/** Loads the key of a credential, synchronously if it is cached. Rejects if the database cannot be read. */
+export function load(call: Verification, identified: Identified): MaybePromise<Loaded | Invalid> {
+  const stored = call.context.findKey(identified.lookup, call.mode);
+  if (stored instanceof Promise) return loadRead(call, identified, stored);
+  return isMiss(identified, stored) ? findByHash(call, identified) : found(call, { identified, stored });
+}
+
+async function loadRead(
+  call: Verification,
+  identified: Identified,
+  read: Promise<VerifiableRecord | null>,
+): Promise<Loaded | Invalid> {
+  const stored = await read;
+  return isMiss(identified, stored) ? findByHash(call, identified) : found(call, { identified, stored });
+}
+
+/** Returns whether only a hash can show which key the raw key is. */
+function isMiss(identified: Identified, stored: VerifiableRecord | null): boolean {
+  if (identified.kind !== "imported") return false;
+  if (stored === null) return true;
+  const [secret] = stored.secrets;
+  return secret?.hash !== undefined && identified.last?.stored !== stored && !belongsTo(identified, secret);
+}
+
+function findByHash(call: Verification, identified: Identified): MaybePromise<Loaded | Invalid> {
+  const { context, credential, mode } = call;
+  const digests = nativeDigests(identified);
+  const match = context.findByHash({
+    rawKey: credential,
+    digests,
+    source: sourceOf(call),
+    findAll: (lookup) => context.findAll(lookup, mode),
+    isStale: false,
+  });
+  return andThen(match, (match) => {
+    if (match === null) return { identified, stored: null };
+    if ("failure" in match) return failed(call, match.failure);
+    const { stored, hashDigest } = match;
+    const proven = hashDigest === null ? identifiedRawKey(digests) : identifiedByHash(digests, hashDigest);
+    proven.cacheAs = identified.cacheAs ?? cachePlaceOf(call);
+    return found(call, { identified: proven, stored });
+  });
+}
+
+/** Caches the credential. An unknown raw key, which anyone can send, is not worth the memory. */
+function found({ context }: Verification, loaded: Loaded): Loaded {
+  const { identified, stored } = loaded;
+  const { cacheAs } = identified;
+  if (cacheAs !== undefined && stored !== null) context.identities?.set(cacheAs.name, identified, cacheAs.generation);
+  return loaded;
+}
+
+/** Returns the name of who presents a credential: a network, by the word of the caller. */
+function sourceOf({ presentation: { clientIp }, caller }: Verification): string {
+  const name = caller === undefined ? "" : callerName(caller);
+  return `${name} ${networkOf(clientIp ?? caller?.clientAddress ?? "")}`;
+}
