@@ -12,7 +12,7 @@ export const ROOT = resolve(import.meta.dirname, "../..");
  * - `output` is what the block before it must print (`output.ts`).
  * - `statements` are run by a superuser of PostgreSQL (`statements.test.ts`).
  * - `export` is a query that exports keys from another product's database (`test/cli/import/tables.test.ts`).
- * - `scanner` holds rules for a secret scanner (`scanners.test.ts`).
+ * - `scanner` holds rules for a secret scanner.
  * - `excerpt` consists of lines of a file below `examples/` or `test/interop/`, which `npm run test:interop` runs
  *   (`excerpts.test.ts`).
  * - `picture` is not run.
