@@ -7,10 +7,9 @@ type Facts = Readonly<Record<string, string>>;
 /** Log fields of a verdict: the key, if the credential was identified, and the rejection reason. */
 export const factsOf = memoize((verdict: Verdict): Facts => {
   const { keyId } = verdict.valid ? verdict.key : verdict;
-  const result = verdict.valid ? "VALID" : verificationErrorOf(verdict.reason);
   const facts = {
     ...(keyId !== null && { key_id: keyId }),
-    verdict: result.replace("VERIFICATION_ERROR_", ""),
+    verdict: verdict.valid ? "VALID" : verificationErrorOf(verdict.reason),
     ...(verdict.isStale && { stale: "true" }),
   };
   return sharedLike(verdict, facts);

@@ -9,13 +9,13 @@ export const KEY_KINDS = ["issued", "imported"] as const;
 
 export type KeyKind = (typeof KEY_KINDS)[number];
 
-/** Why a key was revoked (RFC 5280 §5.3.1), by its enum name in the API. */
+/** Why a key was revoked (RFC 5280 §5.3.1). */
 export const REVOCATION_REASONS = [
-  "REVOCATION_REASON_UNSPECIFIED",
-  "REVOCATION_REASON_KEY_COMPROMISE",
-  "REVOCATION_REASON_AFFILIATION_CHANGED",
-  "REVOCATION_REASON_SUPERSEDED",
-  "REVOCATION_REASON_PRIVILEGE_WITHDRAWN",
+  "UNSPECIFIED",
+  "KEY_COMPROMISE",
+  "AFFILIATION_CHANGED",
+  "SUPERSEDED",
+  "PRIVILEGE_WITHDRAWN",
 ] as const;
 
 export type RevocationReason = (typeof REVOCATION_REASONS)[number];

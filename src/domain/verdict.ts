@@ -67,24 +67,9 @@ export function invalid(reason: RejectionReason, message: string, keyId: string 
   return { valid: false, reason, message, keyId };
 }
 
-/** The rejection reasons of the API. */
-const VERIFICATION_ERRORS = {
-  INVALID_FORMAT: "VERIFICATION_ERROR_INVALID_FORMAT",
-  SIGNATURE_INVALID: "VERIFICATION_ERROR_SIGNATURE_INVALID",
-  NOT_FOUND: "VERIFICATION_ERROR_NOT_FOUND",
-  KEY_REVOKED: "VERIFICATION_ERROR_REVOKED",
-  SECRET_ROTATED: "VERIFICATION_ERROR_REVOKED",
-  EXPIRED: "VERIFICATION_ERROR_EXPIRED",
-  DISABLED: "VERIFICATION_ERROR_DISABLED",
-  IP_NOT_ALLOWED: "VERIFICATION_ERROR_IP_NOT_ALLOWED",
-  AUDIENCE_MISMATCH: "VERIFICATION_ERROR_AUDIENCE_MISMATCH",
-  INSUFFICIENT_SCOPE: "VERIFICATION_ERROR_INSUFFICIENT_SCOPE",
-  INTERNAL: "VERIFICATION_ERROR_INTERNAL",
-} as const satisfies Record<RejectionReason, string>;
+/** Why a credential is invalid, as its holder may know: the API does not distinguish a revoked key from a rotated secret. */
+export type VerificationError = Exclude<RejectionReason, "KEY_REVOKED" | "SECRET_ROTATED"> | "REVOKED";
 
-export type VerificationError = (typeof VERIFICATION_ERRORS)[RejectionReason];
-
-/** Returns the API's reason for a rejection. */
 export function verificationErrorOf(reason: RejectionReason): VerificationError {
-  return VERIFICATION_ERRORS[reason];
+  return reason === "KEY_REVOKED" || reason === "SECRET_ROTATED" ? "REVOKED" : reason;
 }

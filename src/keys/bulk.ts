@@ -148,6 +148,8 @@ function catchUp(bulk: BulkStore): Promise<void> {
 /** Returns a keyed hash of the request and its caller, whose rights decide which keys match. */
 function fingerprintOf({ filter, change }: BulkRequest, principal: Principal, key: ServerKey): Uint8Array {
   const caller = [callerName(principal), principal.restrictions.actorIds];
-  const details = change.verb === "revoke" ? [change.reason, change.description] : [change.reason];
+  // Releases up to 0.3 know the reason by its name in the API, and may have begun the operation.
+  const details =
+    change.verb === "revoke" ? [`REVOCATION_REASON_${change.reason}`, change.description] : [change.reason];
   return hmacSha256(key, JSON.stringify([change.verb, filter, details, caller]));
 }

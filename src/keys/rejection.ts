@@ -24,9 +24,11 @@ export function changedMeanwhile({ key: { keyId } }: StoredKey): KeyholdError {
   return keyError("CONCURRENT_CHANGE", keyId, `key ${keyId} was changed at the same time; repeat the call`);
 }
 
-/** Returns the error for an operation on an invalid credential, with the reason of the verification. */
+/** Returns the error for an operation on an invalid credential, with the name in the API of the reason. */
 export function credentialInvalid({ reason, message }: Invalid): KeyholdError {
-  return fieldError("CREDENTIAL_INVALID", "credential", message, { error_code: verificationErrorOf(reason) });
+  return fieldError("CREDENTIAL_INVALID", "credential", message, {
+    error_code: `VERIFICATION_ERROR_${verificationErrorOf(reason)}`,
+  });
 }
 
 /** Returns the error if the state of a key does not allow an operation. */

@@ -33,7 +33,7 @@ export async function selfRevoke(
 
 /** Throws `INVALID_ARGUMENT` for a reason with which a key cannot revoke itself. */
 export function checkOwnReason(reason: RevocationReason): void {
-  if (reason !== "REVOCATION_REASON_PRIVILEGE_WITHDRAWN") return;
+  if (reason !== "PRIVILEGE_WITHDRAWN") return;
   const description = "is for administrators: a key cannot withdraw its own privilege";
   throw invalidArgument("reason", description, "VALUE_NOT_ALLOWED");
 }

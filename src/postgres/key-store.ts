@@ -20,6 +20,7 @@ import {
   updateKey,
 } from "./keys/change-one.ts";
 import { earliestTime, latestTime, readTime } from "./keys/expiry.ts";
+import { toApiKey } from "./keys/rows.ts";
 import { createLists } from "./lists/list-keys.ts";
 
 export interface KeyDatabases {
@@ -63,7 +64,7 @@ export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCo
     get: batchGets(reads),
     latestTime: (now) => reads.run((sql) => readTime(sql, latestTime(sql, now)), "keys.time"),
     earliestTime: (now) => reads.run((sql) => readTime(sql, earliestTime(sql, now)), "keys.time"),
-    list: (query, now) => lists.run((sql) => list(sql, query, now), "keys.list"),
+    list: async (query, now) => (await lists.run((sql) => list(sql, query, now), "keys.list")).map(toApiKey),
     update: (name, update, principal, now) =>
       changeKey("update", name, principal, (sql) => updateKey(sql, name, update, principal, now)),
     rotate: (name, rotation, principal, now) =>

@@ -34,10 +34,7 @@ export class Instruments {
   };
 
   readonly onVerdict = (credentialType: CredentialType, verdict: Verdict): void => {
-    this.verdicts.add(
-      credentialType,
-      verdict.valid ? "VALID" : verificationErrorOf(verdict.reason).replace("VERIFICATION_ERROR_", ""),
-    );
+    this.verdicts.add(credentialType, verdict.valid ? "VALID" : verificationErrorOf(verdict.reason));
   };
 }
 

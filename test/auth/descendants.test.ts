@@ -155,7 +155,7 @@ describe("a call that ends early", () => {
     onTestFinished(() => close());
     const changed: string[] = [];
     const control = { mayContinue: () => false, onChanged: (keyIds: readonly string[]) => changed.push(...keyIds) };
-    const revocation = { reason: "REVOCATION_REASON_UNSPECIFIED", description: null } as const;
+    const revocation = { reason: "UNSPECIFIED", description: null } as const;
     const call = () => revokeWithDescendants(keys, operator, { keyId: root.keyId, kind: null }, revocation, control);
     for (let remaining = COUNT; remaining > 0; ) {
       const progress = await call();

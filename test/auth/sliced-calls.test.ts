@@ -168,7 +168,7 @@ describe("an operation", () => {
     return () => resources.close();
   });
   const control = { mayContinue: () => true, onChanged: () => {} };
-  const change = { verb: "revoke", reason: "REVOCATION_REASON_UNSPECIFIED", description: null } as const;
+  const change = { verb: "revoke", reason: "UNSPECIFIED", description: null } as const;
   const run = (principal: Principal, filter: string, requestId: string, bulk: BulkStore = keys.bulk) =>
     changeMany({ ...keys, bulk }, principal, { filter, change, validateOnly: false, requestId }, control);
 

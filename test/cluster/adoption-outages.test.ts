@@ -10,7 +10,7 @@ import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { operator } from "../support/principal.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 
-const REVOCATION = { reason: "REVOCATION_REASON_KEY_COMPROMISE", description: null } as const;
+const REVOCATION = { reason: "KEY_COMPROMISE", description: null } as const;
 const LEASE = { KEYHOLD_LEASE_TTL: "1s" };
 
 let database: TestDatabase;

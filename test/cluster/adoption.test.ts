@@ -21,7 +21,7 @@ import { ROOT_SECRET } from "../support/server.ts";
 
 const KINDS = ["fast", "slow"] as const;
 const MODES: readonly CacheMode[] = ["default", "no-cache", "no-store"];
-const REVOCATION = { reason: "REVOCATION_REASON_KEY_COMPROMISE", description: null } as const;
+const REVOCATION = { reason: "KEY_COMPROMISE", description: null } as const;
 
 let database: TestDatabase;
 let sql: postgres.Sql;

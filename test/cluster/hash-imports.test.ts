@@ -151,12 +151,7 @@ describe.each(["fast", "slow"] as const)("a raw key of which a %s hash is stored
       const rawKey = newRawKey();
       const { keyId } = await importBy(nodes[(place + 1) % 3] ?? nodes[0], hashOf(rawKey));
       await expect(importBy(node, { rawKey })).rejects.toMatchObject({ code: "RAW_KEY_ALREADY_EXISTS" });
-      await revokeKey(
-        node.keys,
-        operator,
-        { keyId, kind: null },
-        { reason: "REVOCATION_REASON_UNSPECIFIED", description: null },
-      );
+      await revokeKey(node.keys, operator, { keyId, kind: null }, { reason: "UNSPECIFIED", description: null });
       await expect(importBy(node, { rawKey })).rejects.toMatchObject({ code: "RAW_KEY_ALREADY_EXISTS" });
       expect(await everywhere(rawKey)).toBe("KEY_REVOKED");
       await importBy(node, { rawKey: `${rawKey}-of-another-key` });

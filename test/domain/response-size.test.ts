@@ -34,9 +34,7 @@ const anyKey: fc.Arbitrary<ApiKey> = fc.record({
   lastUsedTime: fc.option(time),
   rotateTime: fc.option(time),
   revokeTime: fc.option(time),
-  revocationReason: fc.option(
-    fc.constantFrom("REVOCATION_REASON_UNSPECIFIED", "REVOCATION_REASON_PRIVILEGE_WITHDRAWN"),
-  ),
+  revocationReason: fc.option(fc.constantFrom("UNSPECIFIED", "PRIVILEGE_WITHDRAWN")),
   revocationDescription: fc.option(text(1000)),
   disableTime: fc.option(time),
   disableReason: fc.option(text(1000)),

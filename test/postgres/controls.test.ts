@@ -97,7 +97,7 @@ test("a key is disabled when the row of the node is deleted, whatever the databa
   await owner`ALTER TABLE api_keys ENABLE TRIGGER key_disabled`;
   await expect(renew(sql)).rejects.toThrow(NOT_LEASED);
   // Verification refuses a revoked key by that alone.
-  await store.revoke(two, { reason: "REVOCATION_REASON_UNSPECIFIED", description: null }, operator, new Date());
+  await store.revoke(two, { reason: "UNSPECIFIED", description: null }, operator, new Date());
   await renew(sql);
 });
 

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { HashAlgorithm } from "../../src/domain/raw-key-hash.ts";
 import type { Filter } from "../../src/keys/filter/filter.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { storedReason } from "../../src/postgres/keys/rows.ts";
 import { compileFilter } from "../../src/postgres/lists/filter.ts";
 import { REASONS, someFilter, someKey, someString, someTime, UUIDS } from "../keys/filter/arbitrary.ts";
 import { matches, type Row } from "../keys/filter/oracle.ts";
@@ -246,6 +247,7 @@ async function store(rows: readonly Row[]): Promise<void> {
     INSERT INTO hash_schemes (scheme_id, slot, algorithm) VALUES (1, 1, 'SHA256') ON CONFLICT DO NOTHING`;
   const records = rows.map(({ adopted, ...row }) => ({
     ...{ ...row, metadata: Object.fromEntries(row.metadata), scopes: [...row.scopes] },
+    revocation_reason: row.revocation_reason && storedReason(row.revocation_reason),
     ...{ hash_scheme_id: row.hash_algorithm === null ? null : 1, adopt_time: adopted === true ? NOW_TEXT : null },
   }));
   await sql`

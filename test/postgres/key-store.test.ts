@@ -30,7 +30,7 @@ test("a change with a lost response is propagated without another read", async (
   const database = new Pool({ ...nowhere, answerTimeout: 100 });
   const { told, committing } = listening();
   const store = createKeyStore({ reads: database, lists: database }, committing(database));
-  const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
+  const revocation = { reason: "SUPERSEDED", description: null } as const;
   const name = { keyId: UNKNOWN_KEY_ID, kind: null };
   const outcome = store.revoke(name, revocation, operator, new Date(0));
   await expect(outcome).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE" });
@@ -59,7 +59,7 @@ test("a change is propagated whether it succeeded or was refused, and a failed p
   const { key } = newKey({ kind: "issued" });
   await store.insert([{ ...newKey({ kind: "issued" }), key }]);
   const name = { keyId: key.keyId, kind: null };
-  const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
+  const revocation = { reason: "SUPERSEDED", description: null } as const;
   expect(await store.revoke(name, revocation, operator, new Date())).not.toBeNull();
   expect(await store.revoke(name, revocation, operator, new Date())).toBeNull();
   const change = { keyIds: [key.keyId], digests: [] };

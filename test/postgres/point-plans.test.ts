@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 const SOME: Principal = { ...operator, scopes: ["keyhold:verify"] };
-const REVOCATION = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
+const REVOCATION = { reason: "SUPERSEDED", description: null } as const;
 
 function rotation(graceEnd: Date | null): Rotation {
   return { version: 2, digest: { keyId: "k1", digest: randomBytes(32) }, hint: "h", graceEnd, maxGraceSecrets: 16 };

@@ -21,7 +21,7 @@ const alice = localOperator("alice", "call-1");
 const bob = localOperator("bob", "call-2");
 /** A principal that may not manage keys with a Keyhold scope. */
 const limited: Principal = { ...bob, scopes: ["keyhold:verify"] };
-const revocation = { reason: "REVOCATION_REASON_SUPERSEDED", description: null } as const;
+const revocation = { reason: "SUPERSEDED", description: null } as const;
 
 let database: TestDatabase;
 let resources: Resources;

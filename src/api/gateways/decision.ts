@@ -69,7 +69,7 @@ const FORBIDDEN: readonly RejectionReason[] = ["INSUFFICIENT_SCOPE", "IP_NOT_ALL
 
 /** Returns the decision for a rejected credential. */
 export function rejected({ reason, message }: Invalid, requiredScopes: readonly string[]): GatewayDecision {
-  const metadata = { error_code: verificationErrorOf(reason) };
+  const metadata = { error_code: `VERIFICATION_ERROR_${verificationErrorOf(reason)}` };
   if (reason === "INTERNAL") return unavailable("INTERNAL", message);
   if (!FORBIDDEN.includes(reason)) {
     const challenge = `${CHALLENGE}, error="invalid_token", error_description=${quoted(message)}`;

@@ -1,15 +1,17 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { KeyStatus } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import {
+  CheckResult,
+  CredentialType,
   type ExplainApiKeyRequest,
   type ExplainApiKeyResponseSchema,
-  VerificationCheck as WireCheck,
-  CheckResult as WireResult,
+  VerificationCheck,
+  VerificationError,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
 import { parseKeyId, statusAt } from "../../domain/key.ts";
 import { verificationErrorOf } from "../../domain/verdict.ts";
-import type { CheckName, ExplainedCheck, ExplainedSubject, Explanation } from "../../verify/explain.ts";
-import { CREDENTIAL_TYPE, KEY_STATUS, VERIFICATION_ERROR } from "./enums.ts";
+import type { ExplainedSubject, Explanation } from "../../verify/explain.ts";
 
 /** Returns what a request asks to explain. Throws `INVALID_ARGUMENT` unless it is one of a credential and a key. */
 export function readSubject({ credential, keyId }: ExplainApiKeyRequest): ExplainedSubject {
@@ -29,31 +31,17 @@ export function explanation(
   const { reason, message, missingScopes = [] } = verdict.valid ? VALID : verdict;
   return {
     isValid: verdict.valid,
-    errorCode: reason && VERIFICATION_ERROR[verificationErrorOf(reason)],
+    errorCode: reason && VerificationError[verificationErrorOf(reason)],
     errorMessage: message,
-    checks: checks.map(({ name, result, detail }) => ({ name: CHECK[name], result: RESULT[result], detail })),
-    credentialType: CREDENTIAL_TYPE[credentialType],
-    ...(key !== null && { keyId: key.keyId, actorId: key.actorId, status: KEY_STATUS[statusAt(key, now)] }),
+    checks: checks.map(({ name, result, detail }) => ({
+      name: VerificationCheck[name],
+      result: CheckResult[result],
+      detail,
+    })),
+    credentialType: CredentialType[credentialType],
+    ...(key !== null && { keyId: key.keyId, actorId: key.actorId, status: KeyStatus[statusAt(key, now)] }),
     missingScopes: [...missingScopes],
   };
 }
 
 const VALID = { reason: undefined, message: undefined, missingScopes: undefined } as const;
-
-const CHECK: Readonly<Record<CheckName, WireCheck>> = {
-  FORMAT: WireCheck.FORMAT,
-  SIGNATURE: WireCheck.SIGNATURE,
-  EXISTENCE: WireCheck.EXISTENCE,
-  REVOCATION: WireCheck.REVOCATION,
-  EXPIRY: WireCheck.EXPIRY,
-  DISABLED: WireCheck.DISABLED,
-  ADDRESS: WireCheck.ADDRESS,
-  AUDIENCE: WireCheck.AUDIENCE,
-  SCOPES: WireCheck.SCOPES,
-};
-
-const RESULT: Readonly<Record<ExplainedCheck["result"], WireResult>> = {
-  PASS: WireResult.PASS,
-  FAIL: WireResult.FAIL,
-  SKIPPED: WireResult.SKIPPED,
-};

@@ -1,11 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
-import type { ApiKeySchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
+import {
+  type ApiKeySchema,
+  HashAlgorithm,
+  KeyStatus,
+  RevocationReason,
+} from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import type { RevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import type { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { type ApiKey, statusAt } from "../../domain/key.ts";
-import { HASH_ALGORITHM, KEY_KIND, KEY_STATUS, REVOCATION_REASON } from "./enums.ts";
+import { KEY_KIND } from "./enums.ts";
 
 /** Returns an optional time as an optional field. */
 export function timestamp(time: Date | null): Timestamp | undefined {
@@ -29,14 +34,14 @@ function commonFields(key: ApiKey, now: number) {
     name: key.name,
     actorId: key.actorId,
     scopes: [...key.scopes],
-    status: KEY_STATUS[statusAt(key, now)],
+    status: KeyStatus[statusAt(key, now)],
     metadata: { ...key.metadata },
     createTime: timestamp(key.createTime),
     updateTime: timestamp(key.updateTime),
     expireTime: timestamp(key.expireTime),
     lastUsedTime: timestamp(key.lastUsedTime),
     revokeTime: timestamp(key.revokeTime),
-    revocationReason: key.revocationReason === null ? undefined : REVOCATION_REASON[key.revocationReason],
+    revocationReason: key.revocationReason === null ? undefined : RevocationReason[key.revocationReason],
     revocationDescription: key.revocationDescription ?? undefined,
     hint: key.hint,
     disableTime: timestamp(key.disableTime),
@@ -48,7 +53,7 @@ function commonFields(key: ApiKey, now: number) {
 
 function adoptionFields({ hashAlgorithm, adoptBeforeTime, adoptTime }: ApiKey) {
   return {
-    hashAlgorithm: hashAlgorithm === null ? undefined : HASH_ALGORITHM[hashAlgorithm],
+    hashAlgorithm: hashAlgorithm === null ? undefined : HashAlgorithm[hashAlgorithm],
     adoptBeforeTime: timestamp(adoptBeforeTime),
     adoptTime: timestamp(adoptTime),
   };
@@ -71,8 +76,8 @@ export function apiKey(key: ApiKey, now: number): MessageInitShape<typeof ApiKey
 export function revokedApiKey(key: ApiKey, now: number): MessageInitShape<typeof RevokeApiKeyResponseSchema> {
   return {
     keyId: key.keyId,
-    status: KEY_STATUS[statusAt(key, now)],
+    status: KeyStatus[statusAt(key, now)],
     revokeTime: timestamp(key.revokeTime),
-    revocationReason: REVOCATION_REASON[key.revocationReason ?? "REVOCATION_REASON_UNSPECIFIED"],
+    revocationReason: RevocationReason[key.revocationReason ?? "UNSPECIFIED"],
   };
 }

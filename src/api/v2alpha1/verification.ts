@@ -1,12 +1,16 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { VerifyApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { KeyStatus } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
+import {
+  CredentialType,
+  VerificationError,
+  type VerifyApiKeyResponseSchema,
+} from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
 import { memoize, sharedLike } from "../../lib/memoize.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
 import { structFieldSize } from "../struct-size.ts";
-import { CREDENTIAL_TYPE, KEY_STATUS, VERIFICATION_ERROR } from "./enums.ts";
 import { timestamp } from "./key-resources.ts";
 
 /** Returns the cache mode requested by `Cache-Control` (RFC 9111 §5.2.1), as a header or gRPC metadata. Ignores other directives. */
@@ -41,7 +45,7 @@ export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerif
     return { response: sharedLike(verdict, describe(verdict, issuer)), bytes };
   });
   const ofInvalid = ({ reason, message, isStale, missingScopes, credential }: Invalid): SizedVerification => {
-    const errorCode = VERIFICATION_ERROR[verificationErrorOf(reason)];
+    const errorCode = VerificationError[verificationErrorOf(reason)];
     const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
     if (missingScopes === undefined || credential === undefined) {
       return { response: rejection, bytes: errorSize(message) };
@@ -63,10 +67,10 @@ function describe({ key, scopes, expireTime, credentialType, token, isStale }: V
     actorId: key.actorId,
     scopes: [...scopes],
     metadata: { ...key.metadata },
-    status: KEY_STATUS.ACTIVE,
+    status: KeyStatus.ACTIVE,
     expireTime: timestamp(expireTime),
     issuer,
-    credentialType: CREDENTIAL_TYPE[credentialType],
+    credentialType: CredentialType[credentialType],
     ...(token !== null && { claims: { ...token.claims } }),
     ...(isStale && { stale: true }),
   };

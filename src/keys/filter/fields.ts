@@ -134,7 +134,7 @@ function enumRule<V extends string>(
   values: readonly V[],
   equal: (value: V) => Comparison,
 ): Rule {
-  const nameOf = (value: V) => (value.startsWith(prefix) ? value : prefix + value);
+  const nameOf = (value: V) => prefix + value;
   return {
     ...partOf(field, EQUALITY),
     values: `one of ${values.map(nameOf).join(", ")}`,

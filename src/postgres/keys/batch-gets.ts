@@ -1,10 +1,10 @@
 import type { Sql } from "postgres";
-import type { ApiKey, StoredKey } from "../../domain/key.ts";
+import type { StoredKey } from "../../domain/key.ts";
 import type { KeyName } from "../../keys/ports.ts";
 import type { Database } from "../connection/pool.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { Batcher } from "./batch.ts";
-import { type SecretsRow, STORED_KEY_COLUMNS, toStoredKey } from "./rows.ts";
+import { type KeyRow, type SecretsRow, STORED_KEY_COLUMNS, toStoredKey } from "./rows.ts";
 
 /** With two, a late caller need not wait for the statement in flight. */
 const MAX_IN_FLIGHT = 2;
@@ -23,7 +23,7 @@ export function batchGets(database: Database): (name: KeyName) => Promise<Stored
 }
 
 async function getKeys(sql: Sql, names: readonly KeyName[]): Promise<(StoredKey | null)[]> {
-  const rows = await sql<(ApiKey & SecretsRow)[]>`
+  const rows = await sql<(KeyRow & SecretsRow)[]>`
     SELECT ${sql(STORED_KEY_COLUMNS)} FROM api_keys WHERE key_id = ANY (${names.map(({ keyId }) => keyId)}::uuid[]) AND (SELECT ${ownSession(sql)})`;
   const byId = new Map(rows.map((row) => [row.keyId, row]));
   return names.map(({ keyId, kind }) => {

@@ -11,7 +11,7 @@ import { serverId, type WithServer } from "../connection/server-position.ts";
 import { canManage } from "./authorization.ts";
 import { setDisabled, setRevoked } from "./change-one.ts";
 import { stillActive } from "./expiry.ts";
-import { KEY_COLUMNS, toApiKey } from "./rows.ts";
+import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
 
 /** The conditions that the change would change a key, and that the principal may change it. */
 export function changeable(sql: Sql, change: BulkChange, principal: Principal, now: Date): Fragment[] {
@@ -77,7 +77,7 @@ const BEFORE = {
 } as const satisfies Readonly<Record<string, Partial<ApiKey>>>;
 
 /** A key after a change of many, with the one column before it that does not follow from the change. */
-type SliceRow = ApiKey & { readonly beforeUpdateTime: Date };
+type SliceRow = KeyRow & { readonly beforeUpdateTime: Date };
 
 function toStateChange(verb: keyof typeof BEFORE, row: SliceRow, principal: Principal): Change {
   const after = toApiKey(row);

@@ -7,13 +7,13 @@ import { allOf } from "../connection/fragments.ts";
 import { withServer } from "../connection/server-position.ts";
 import { canGrant, canManage } from "./authorization.ts";
 import { active, movable, stillActive } from "./expiry.ts";
-import { KEY_COLUMNS, toApiKey } from "./rows.ts";
+import { KEY_COLUMNS, type KeyRow, storedReason, toApiKey } from "./rows.ts";
 
 /** A key before a change. */
-type BeforeRow = { readonly [C in keyof ApiKey as `before.${C}`]: ApiKey[C] };
+type BeforeRow = { readonly [C in keyof KeyRow as `before.${C}`]: KeyRow[C] };
 
 /** A key after a change and, with a prefix, before it. */
-export type ChangedRow = ApiKey & BeforeRow;
+export type ChangedRow = KeyRow & BeforeRow;
 
 /** A key that needed no change. */
 export type UnchangedRow = { readonly keyId: null } & BeforeRow;
@@ -38,7 +38,7 @@ export function forward(sql: Sql, now: Date): Fragment {
 /** Returns the SET clause of a revocation. */
 export function setRevoked(sql: Sql, { reason, description }: Revocation, now: Date): Fragment {
   return sql`
-    revoke_time = ${now}, revocation_reason = ${reason}, revocation_description = ${description}, update_time = ${forward(sql, now)}`;
+    revoke_time = ${now}, revocation_reason = ${storedReason(reason)}, revocation_description = ${description}, update_time = ${forward(sql, now)}`;
 }
 
 /** Returns the SET clause of a disabling. */

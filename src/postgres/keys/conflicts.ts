@@ -1,11 +1,10 @@
 import type { Sql } from "postgres";
-import type { ApiKey } from "../../domain/key.ts";
 import type { Insertion, NewKey } from "../../keys/ports.ts";
 import { byteArray, hex } from "../connection/array-types.ts";
 import { ownSession } from "../connection/session-settings.ts";
-import { KEY_COLUMNS, toApiKey } from "./rows.ts";
+import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
 
-interface ConflictRow extends ApiKey {
+interface ConflictRow extends KeyRow {
   readonly requestId: string | null;
   readonly requestFingerprint: Buffer | null;
 }

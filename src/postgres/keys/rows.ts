@@ -1,5 +1,5 @@
 import type { CredentialDigest } from "../../credential/digest.ts";
-import type { ApiKey, StoredKey, VerifiableKey } from "../../domain/key.ts";
+import type { ApiKey, RevocationReason, StoredKey, VerifiableKey } from "../../domain/key.ts";
 import { parseTime } from "../connection/value-types.ts";
 
 /*
@@ -65,12 +65,31 @@ const SECRETS_COLUMNS = [
 export const STORED_KEY_COLUMNS = [...KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
 export const VERIFIABLE_COLUMNS = [...VERIFIABLE_KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
 
-/** Returns the key in a row that has further columns. */
-export function toApiKey(row: ApiKey): ApiKey {
-  return pick(row, KEY_COLUMNS);
+/** The prefix that a stored reason has, as in the API. */
+const REASON_PREFIX = "REVOCATION_REASON_";
+
+type StoredReason = `${typeof REASON_PREFIX}${RevocationReason}`;
+
+export function storedReason(reason: RevocationReason): StoredReason {
+  return `${REASON_PREFIX}${reason}`;
 }
 
-export function toStoredKey(row: ApiKey & SecretsRow): StoredKey {
+function reasonOf(stored: StoredReason): RevocationReason {
+  return stored.slice(REASON_PREFIX.length) as RevocationReason;
+}
+
+/** The columns `KEY_COLUMNS` of a row. */
+export interface KeyRow extends Omit<ApiKey, "revocationReason"> {
+  readonly revocationReason: StoredReason | null;
+}
+
+/** Returns the key in a row, which may have further columns. */
+export function toApiKey(row: KeyRow): ApiKey {
+  const { revocationReason: reason, ...key } = pick(row, KEY_COLUMNS);
+  return { ...key, revocationReason: reason && reasonOf(reason) };
+}
+
+export function toStoredKey(row: KeyRow & SecretsRow): StoredKey {
   return { key: toApiKey(row), secrets: toSecrets(row) };
 }
 

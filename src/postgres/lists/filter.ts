@@ -2,6 +2,7 @@ import type { Fragment, Sql } from "postgres";
 import type { KeyStatus } from "../../domain/key.ts";
 import type { Comparison, FieldName, Filter, Operator, StringField, TimeField } from "../../keys/filter/filter.ts";
 import { joined } from "../connection/fragments.ts";
+import { storedReason } from "../keys/rows.ts";
 
 /**
  * Returns the SQL condition on a row of `api_keys` for a filter, in parentheses where needed. Every value is a parameter. It is never
@@ -42,7 +43,7 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
     case "kind":
       return sql`(kind = ${comparison.value})`;
     case "reason":
-      return sql`(revoke_time IS NOT NULL AND revocation_reason IS NOT NULL AND revocation_reason = ${comparison.value})`;
+      return sql`(revoke_time IS NOT NULL AND revocation_reason IS NOT NULL AND revocation_reason = ${storedReason(comparison.value)})`;
     case "hash_algorithm":
       return sql`(hash_algorithm IS NOT NULL AND hash_algorithm = ${comparison.value})`;
     case "adopted":

@@ -1,26 +1,26 @@
 import type { Fragment, Sql } from "postgres";
-import { type ApiKey, KEY_KINDS, type KeyKind } from "../../domain/key.ts";
+import { KEY_KINDS, type KeyKind } from "../../domain/key.ts";
 import type { Comparison, Filter, Operator } from "../../keys/filter/filter.ts";
 import type { ListQuery } from "../../keys/ports.ts";
 import { markPrepared } from "../connection/connect.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { isRestrictedWithin } from "../keys/authorization.ts";
-import { KEY_COLUMNS } from "../keys/rows.ts";
+import { KEY_COLUMNS, type KeyRow } from "../keys/rows.ts";
 import { compareIds, compileFilter } from "./filter.ts";
 import { selectByWeek, weekRangeOf } from "./list-by-week.ts";
 import { createPreparedShapes } from "./prepared-shapes.ts";
 
 /** Returns the keys of one page, newest first. */
-export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<ApiKey[]> {
-  return sql<ApiKey[]>`${selectPage(sql, list, now)}`;
+export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<KeyRow[]> {
+  return sql<KeyRow[]>`${selectPage(sql, list, now)}`;
 }
 
 /** Returns `listKeys` that has the statements prepared whose plan costs more than their execution, and does not depend on the values. */
 export function createLists(): typeof listKeys {
   const isPrepared = createPreparedShapes();
   return (sql, list, now) => {
-    const page = sql<ApiKey[]>`${selectPage(sql, list, now)}`;
+    const page = sql<KeyRow[]>`${selectPage(sql, list, now)}`;
     return list.actorIds === null && weekRangeOf(list.filter) !== null && isPrepared(list) ? markPrepared(page) : page;
   };
 }

@@ -123,7 +123,7 @@ function isPresent(row: Row, field: FieldName): boolean {
     case "adopted":
       return row.adopted === true;
     case "revocation_reason":
-      return row.revocation_reason !== null && row.revocation_reason !== "REVOCATION_REASON_UNSPECIFIED";
+      return row.revocation_reason !== null && row.revocation_reason !== "UNSPECIFIED";
     default:
       return true;
   }

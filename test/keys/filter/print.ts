@@ -110,7 +110,7 @@ function printComparison(comparison: Comparison, equal: "=" | "!=", style: Style
     case "status":
       return write("status", "=", literal(`KEY_STATUS_${comparison.value}`, style));
     case "reason":
-      return write("revocation_reason", "=", literal(comparison.value, style));
+      return write("revocation_reason", "=", literal(`REVOCATION_REASON_${comparison.value}`, style));
     case "hash_algorithm":
       return write("hash_algorithm", "=", literal(`HASH_ALGORITHM_${comparison.value}`, style));
     case "adopted":
