@@ -53,7 +53,7 @@ export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage 
   /** Whether request bodies may be compressed; true by default. */
   readonly acceptsCompression?: boolean;
   /**
-   * Authorizes the call. Called before the body is read, which may take 16 MiB, and again when it is complete unless that is in the same
+   * Authorizes the call. Called before the body is read, which may take 4 MiB, and again when it is complete unless that is in the same
    * tick: a credential may be revoked while the body is in transit.
    */
   admit(call: Call): MaybePromise<Principal>;

@@ -16,13 +16,3 @@ export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R
   }
   return mapped;
 }
-
-/** Repeats `step` until it returns false, over as many ticks of the event loop as needed. */
-export async function repeatInSlices(step: () => boolean): Promise<void> {
-  let started = systemMonotonic();
-  while (step()) {
-    if (systemMonotonic() - started < SLICE) continue;
-    await nextTick();
-    started = systemMonotonic();
-  }
-}

@@ -53,9 +53,6 @@ const BODIES: readonly (readonly [what: string, body: Buffer<ArrayBuffer>, field
     "body",
   ],
   ["undeclared gzip", Buffer.from("1f8b0800000000000003abae050043bfa6a302000000", "hex"), "body"],
-  ["a member twice", text('{"name": "a key", "name": "b key", "actor_id": "a"}'), "name"],
-  ["a member twice, once escaped", text('{"name": "a key", "n\\u0061me": "b key", "actor_id": "a"}'), "name"],
-  ["an entry twice", text('{"name": "a", "actor_id": "a", "metadata": {"team": "1", "team": "2"}}'), "metadata.team"],
 ];
 
 describe.each(table(BODIES))("a body of %s", (_, body, field) => {
@@ -194,7 +191,7 @@ const FLOODS: readonly Flood[] = [
     path: `${paths.imported}:batchCreate`,
     head: '{"requests":[',
     item: "{}",
-    count: 5_000_000,
+    count: 1_300_000,
     tail: "]}",
   },
 ];

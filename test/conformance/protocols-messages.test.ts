@@ -57,8 +57,8 @@ describe("a message over the limit", () => {
     }
   });
 
-  test("of 16 MiB is refused in batchCreate", async () => {
-    const requests = [{ ...draft(), rawKey: "x".repeat(16 * MIB) }];
+  test("of 4 MiB is refused in batchCreate", async () => {
+    const requests = [{ ...draft(), rawKey: "x".repeat(4 * MIB) }];
     for (const { name, call } of completingProtocols().filter(({ name }) => !name.includes("JSON"))) {
       expect(await call(batchCreate, { requests }), name).toMatchObject(tooLarge);
     }

@@ -34,13 +34,21 @@ describe("a body", () => {
     expect((await send(paths.issued, json, type)).status).toBe(200);
   });
 
+  test("with a member that occurs twice has its last value", async () => {
+    const body = '{"name":"a","n\\u0061me":"b","actor_id":"a","metadata":{"team":"1","team":"2"}}';
+    for (const path of [paths.issued, "/keyhold.v2alpha1.IssuedApiKeysService/CreateIssuedApiKey"]) {
+      const { issued_api_key: key } = JSON.parse((await send(path, body, JSON_TYPE)).text);
+      expect(key).toMatchObject({ name: "b", metadata: { team: "2" } });
+    }
+  });
+
   const tooLarge: Expected = { code: 413, status: "RESOURCE_EXHAUSTED", reason: "BODY_TOO_LARGE" };
   const SIZES = [
     [`${paths.keys}:verify`, MIB, '{"credential":"c"}'],
     [paths.issued, MIB, json],
     [
       `${paths.imported}:batchCreate`,
-      16 * MIB,
+      4 * MIB,
       '{"requests":[{"name":"n","actor_id":"a","raw_key":"of a large body"}]}',
     ],
   ] as const;

@@ -179,6 +179,7 @@ const BODIES: readonly (readonly [body: Json, violations: readonly Violation[]])
     { nmae: "a", name: 5, owner: "b", ttl: "soon" },
     [
       ["nmae", "UNKNOWN_FIELD"],
+      ["name", "WRONG_TYPE"],
       ["owner", "UNKNOWN_FIELD"],
     ],
   ],

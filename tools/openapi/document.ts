@@ -14,7 +14,7 @@ const DESCRIPTION = `Issues, imports, verifies, rotates and revokes API keys, an
 
 Responses use snake_case. Requests may also use lowerCamelCase. A request with an unknown field, an unknown enum name, a wrong type, or
 one field under both names is rejected: the schemas of requests do not say so, because code generators would turn them into maps. A body
-has at most 1 MiB, for \`:batchCreate\` 16 MiB.
+has at most 1 MiB, for \`:batchCreate\` 4 MiB.
 
 Clients must ignore unknown fields in responses, and accept unknown values where a schema has \`x-extensible-enum\`.
 

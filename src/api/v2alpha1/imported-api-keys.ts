@@ -29,7 +29,7 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
     implement: batchCreateImportedApiKeys,
     policy: "keyhold:keys.import",
     idempotency: "request_id",
-    maxRequestBytes: 16 * 2 ** 20,
+    maxRequestBytes: 4 * 2 ** 20,
     cost: ({ requests }) => costOfItems(requests.length),
   },
   getImportedApiKey: {

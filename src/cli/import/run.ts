@@ -1,4 +1,8 @@
-import type { CreateImportedApiKeyRequest } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { toBinary } from "@bufbuild/protobuf";
+import {
+  type CreateImportedApiKeyRequest,
+  CreateImportedApiKeyRequestSchema,
+} from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { rawKeyWarnings } from "../../credential/header-form.ts";
 import { MAX_ITEMS_BYTES, responseSize } from "../../domain/response-size.ts";
 import { Csv } from "./csv.ts";
@@ -79,9 +83,8 @@ async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGen
   }
 }
 
-/** Maximum rows and bytes of the file per call. The server's limits are 1000 keys and 16 MiB. */
+/** Maximum rows per call: the limit of the server. */
 const MAX_ROWS = 1000;
-const MAX_BYTES = 4 * 1024 * 1024;
 
 /** Groups rows into batches, in order. */
 async function* batchRows(
@@ -94,7 +97,7 @@ async function* batchRows(
     for (const row of rows) {
       const request = requestOf(row, options);
       const bytes = typeof request === "string" ? 0 : sizeOf(request);
-      // The server rejects a call whose response may be too large.
+      // The server rejects a call that is too large, or whose response may be.
       if (!batch.fits(bytes)) {
         yield batch.complete();
         batch = new GrowingBatch(importId);
@@ -111,20 +114,27 @@ async function* batchRows(
 /** At most: `oidc:` and a subject (OpenID Connect Core §2). */
 const CREATED_BY = "oidc:".padEnd(260);
 
-/** Returns an upper bound of the bytes of the key in the response. The canonical text of a block may be longer by its prefix length. */
+/** Tag, length and text of the `request_id`, which is added later. */
+const REQUEST_ID_BYTES = 80;
+
+/**
+ * Returns an upper bound of the bytes of the key in the request and in the response, whose limits are equal. The canonical text of a block
+ * may be longer by its prefix length.
+ */
 function sizeOf(request: CreateImportedApiKeyRequest): number {
   const allowedCidrs = request.ipRestriction?.allowedCidrs.map((cidr) => `${cidr}/128`) ?? null;
-  return responseSize({ ...request, createdBy: CREATED_BY, allowedCidrs, warnings: rawKeyWarnings(request.rawKey) });
+  const sized = { ...request, createdBy: CREATED_BY, allowedCidrs, warnings: rawKeyWarnings(request.rawKey) };
+  const requestBytes = toBinary(CreateImportedApiKeyRequestSchema, request).length + REQUEST_ID_BYTES;
+  return Math.max(requestBytes, responseSize(sized));
 }
 
 class GrowingBatch {
   readonly #items: Item[] = [];
   readonly #failures: RowFailure[] = [];
-  #first: Row | undefined;
   #last: Row | undefined;
   readonly #importId: string;
-  /** An upper bound. */
-  #responseBytes = 0;
+  /** An upper bound of the larger of request and response. */
+  #bytes = 0;
 
   constructor(importId: string) {
     this.#importId = importId;
@@ -135,21 +145,18 @@ class GrowingBatch {
   }
 
   get isFull(): boolean {
-    const { end = 0 } = this.#last ?? {};
-    const rows = this.#items.length + this.#failures.length;
-    return rows === MAX_ROWS || end - (this.#first?.end ?? 0) >= MAX_BYTES;
+    return this.#items.length + this.#failures.length === MAX_ROWS;
   }
 
-  /** Whether the response still fits with a result of this size. */
+  /** Returns whether the call still fits with an item of this size. */
   fits(bytes: number): boolean {
-    return this.#responseBytes + bytes <= MAX_ITEMS_BYTES;
+    return this.#bytes + bytes <= MAX_ITEMS_BYTES;
   }
 
-  /** The request gets a `request_id` of its row in this import. `bytes` is the size of its result. */
+  /** The request gets a `request_id` of its row in this import. `bytes` is its size. */
   add(row: Row, request: CreateImportedApiKeyRequest | string, bytes: number): void {
-    this.#first ??= row;
     this.#last = row;
-    this.#responseBytes += bytes;
+    this.#bytes += bytes;
     if (typeof request === "string") this.#failures.push({ row, reason: "INVALID_ARGUMENT", message: request });
     else {
       request.requestId = `${this.#importId}:${row.row}`;

@@ -31,7 +31,7 @@ export function decodeCompact(text: string): CompactJws | undefined {
 
 /**
  * Returns whether a credential has the shape of a JWT: three parts of the base64url alphabet, the first a JSON object with a string `alg`,
- * no longer than a credential may be, since a text may have 16 MiB. Deliberately weaker than `decodeCompact`: a damaged JWT must be rejected
+ * no longer than a credential may be, since a text may have 4 MiB. Deliberately weaker than `decodeCompact`: a damaged JWT must be rejected
  * as a JWT.
  */
 export function looksLikeJwt(text: string): boolean {

@@ -1,22 +1,14 @@
-import type { IncomingMessage } from "node:http";
-import { setImmediate as nextTurn } from "node:timers/promises";
-import type { Message, Registry } from "@bufbuild/protobuf";
-import { type ConnectRouter, type ContextValues, createContextKey } from "@connectrpc/connect";
-import { type Compression, compressedFlag, createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
-import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import type { ConnectRouter } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { FastifyRequest } from "fastify";
-import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
-import { HEAD_BYTES, isOneFrame } from "../fast-path/protocols.ts";
 import { boundDeadlines } from "../wire/deadline.ts";
 import { renderError } from "../wire/error-handler.ts";
-import { fieldBound } from "../wire/field-count.ts";
 import { unescapeMessage } from "../wire/grpc-error.ts";
 import { HttpError, type HttpErrorReason } from "../wire/http-error.ts";
-import { LONG, readJsonOfAnyLength } from "../wire/json/reader.ts";
-import { valueLimits } from "../wire/json/scan.ts";
 import type { ReadBody } from "../wire/request-body.ts";
-import { callKey, requestKey } from "./call.ts";
+import { requestKey } from "./call.ts";
+import { isFramed, receiveBody, receiveQuery } from "./request-message.ts";
 
 /** Connect's handler of an RPC, for every protocol and HTTP server. */
 type Handler = ConnectRouter["handlers"][number];
@@ -28,20 +20,22 @@ type Bytes = AsyncIterable<Uint8Array>;
  * can serve the next request, deadlines may be of any length, and every error has our form. `reading` is undefined for a stream.
  */
 export function completeHandler(handler: Handler, reading: UnaryReading | undefined): Handler {
-  const wholeBody = reading && wholeBodyReader(reading);
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
-    const { body } = request;
-    const values = request.contextValues;
+    const { body, contextValues: values } = request;
     const incoming = values?.get(requestKey);
     if (values === undefined || incoming === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
     const { raw } = incoming;
     // Node's headers are plain objects; reading Connect's `Headers` takes many times as long.
     const { "content-type": type = "" } = raw.headers;
     boundDeadlines(raw.headers, request.header);
-    // Connect would compare it with the bytes that it receives, which differ; the reader of the body has its own limit.
-    if (wholeBody !== undefined && isJson(type)) request.header.delete("content-length");
-    const received = wholeBody?.(raw, type, values) ?? drained(body);
-    const response = withError(await handler({ ...request, body: received }), incoming, handler.allowedMethods);
+    const received = { ...request, body: drained(body) };
+    if (reading !== undefined && request.method === "GET") received.url = receiveQuery(request.url, values);
+    else if (reading !== undefined) {
+      // Connect would compare it with the bytes that it receives, which differ; the reader of the body has its own limit.
+      request.header.delete("content-length");
+      received.body = receiveBody(reading.rpc, reading.readBody, incoming, values);
+    }
+    const response = withError(await handler(received), incoming, handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
       response.header.set("cache-control", "no-store");
     }
@@ -87,92 +81,10 @@ async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): Asyn
   }
 }
 
-/** Options for reading the requests of a unary RPC. */
+/** What a unary RPC needs to receive its request. */
 export interface UnaryReading {
   readonly rpc: Rpc;
-  /** The types that `google.protobuf.Any` may contain. */
-  readonly registry: Registry;
   readonly readBody: ReadBody;
-}
-
-/**
- * Context key of the message of a JSON request. It is read like on the REST paths, with the same rules and errors, and in several ticks
- * if it is long. Compressed JSON is read through Connect (`strictJson`).
- */
-export const messageKey = createContextKey<Message | undefined>(undefined);
-
-/** The placeholders that Connect reads instead. */
-const EMPTY = new Uint8Array();
-const EMPTY_JSON = Buffer.from("{}");
-
-/** Returns an iterable with the complete body as one item, or none if it is empty. Reads nothing before the first item is requested. */
-function wholeBodyReader({ rpc, registry, readBody }: UnaryReading) {
-  const check = checkOf(rpc);
-  const limits = valueLimits(rpc.maxRequestBytes);
-  const read = async (raw: IncomingMessage, type: string, values: ContextValues): Promise<Uint8Array> => {
-    const head = isFramed(type) ? HEAD_BYTES : 0;
-    const bytes = await readBody(raw, rpc.maxRequestBytes + head);
-    const message = bytes.subarray(head);
-    const { "content-encoding": encoding = "identity" } = raw.headers;
-    const isCompressed = head > 0 ? ((bytes[0] ?? 0) & compressedFlag) !== 0 : encoding !== "identity";
-    if (isCompressed) return bytes;
-    const call = values.get(callKey);
-    if (!isJson(type) && rpc.readBinary !== undefined && call !== undefined && (head === 0 || isOneFrame(bytes))) {
-      rpc.readBinary(message, call);
-      return head > 0 ? encodeEnvelope(0, EMPTY) : EMPTY;
-    }
-    if (!isJson(type)) await check(message);
-    // Connect rejects incomplete frames.
-    else if (message.length > 0 && (head === 0 || isOneFrame(bytes))) {
-      values.set(messageKey, await readJsonOfAnyLength(rpc.method.input, message, limits, registry));
-      return head > 0 ? encodeEnvelope(0, EMPTY_JSON) : EMPTY_JSON;
-    }
-    return bytes;
-  };
-  return async function* (...request: Parameters<typeof read>) {
-    const bytes = await read(...request).catch((error) => {
-      throw toConnectError(error);
-    });
-    if (bytes.length > 0) yield bytes;
-  };
-}
-
-function isJson(type: string): boolean {
-  return type.includes("json");
-}
-
-/** Determined by the content type: Connect frames messages only in streams. */
-function isFramed(type: string): boolean {
-  return type.includes("grpc");
-}
-
-/** Creates the check of a message before it is decoded. Throws the error for the client. */
-function checkOf({ method, maxRequestBytes }: Rpc): (message: Uint8Array) => Promise<void> | void {
-  const requireFewFields = fieldBound(method.input, maxRequestBytes);
-  return (message) => {
-    requireFewFields(message);
-    // A long message is checked in one tick and decoded in another.
-    return message.length < LONG ? undefined : nextTurn();
-  };
-}
-
-/** Maximum expansion of compressed bodies, from 256 KiB on. JSON of a thousand similar keys expands 30 times. */
-const MAX_RATIO = 100;
-const MIN_BOUND = 262_144;
-
-/** The compressions that an RPC accepts. Their output is bounded and checked before it is decoded. */
-export function boundedCompressions(rpc: Rpc): Compression[] {
-  const check = checkOf(rpc);
-  return [compressionGzip, compressionBrotli].map((compression) => ({
-    ...compression,
-    decompress: async (bytes, maxBytes) => {
-      const bound = Math.max(MIN_BOUND, bytes.length * MAX_RATIO);
-      const message = await compression.decompress(bytes, Math.min(maxBytes, bound));
-      // JSON passes: it has its own limit.
-      await check(message);
-      return message;
-    },
-  }));
 }
 
 export function isAsyncIterable<T>(value: unknown): value is AsyncIterable<T> {

@@ -1,18 +1,15 @@
-import type { DescMessage, JsonReadOptions } from "@bufbuild/protobuf";
-import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { timedOut } from "../wire/deadline.ts";
+import { unexpectedCompression } from "../wire/grpc-frame.ts";
 import { HttpError } from "../wire/http-error.ts";
-import { readJsonMessage } from "../wire/json/reader.ts";
-import { BODY, valueLimits } from "../wire/json/scan.ts";
+import { malformed } from "../wire/protobuf.ts";
 import { codeName, rpcName } from "../wire/protocol.ts";
 import { callOf } from "./call.ts";
 
 /** For Connect's option `requestGate`. The only hook before the response to an unreadable request is the signal, aborted with the error. */
 export function watchReading(context: HandlerContext): void {
-  requireReadableQuery(context);
   const onAbort = () => {
     const { reason } = context.signal;
     if (!(reason instanceof ConnectError) || callOf(context).isCalled) return;
@@ -42,12 +39,12 @@ export function describeUnreadable(error: ConnectError, { method }: Pick<Handler
 }
 
 function describe({ code, rawMessage }: ConnectError): ConnectError | undefined {
-  if (rawMessage.includes("compressed envelope")) return unexpectedCompression();
+  if (code === Code.Internal && rawMessage.includes("compressed")) return unexpectedCompression();
   if (rawMessage.includes("timeout value")) return toConnectError(invalidArgument("timeout", "is not well-formed"));
   switch (code) {
     case Code.Internal:
     case Code.InvalidArgument:
-      return toConnectError(invalidArgument(BODY, "is not a well-formed request of this RPC"));
+      return toConnectError(malformed());
     case Code.ResourceExhausted:
       return new HttpError("BODY_TOO_LARGE");
     case Code.Unimplemented:
@@ -57,38 +54,4 @@ function describe({ code, rawMessage }: ConnectError): ConnectError | undefined 
     default:
       return undefined;
   }
-}
-
-/** gRPC requires INTERNAL (doc/compression.md). */
-export function unexpectedCompression(): ConnectError {
-  return new ConnectError("a message is marked as compressed in a call that names no compression", Code.Internal);
-}
-
-/** Checks the message of a Connect GET. */
-function requireReadableQuery({ requestMethod, url }: HandlerContext): void {
-  if (requestMethod !== "GET") return;
-  const query = new URL(url).searchParams;
-  if (query.get("base64") !== "1") return;
-  try {
-    base64Decode(query.get("message") ?? "");
-  } catch {
-    throw toConnectError(invalidArgument("message", "is not base64"));
-  }
-}
-
-/** For Connect's option `jsonOptions`: its `textDecoder` reads a message first, with the rules and errors of the REST paths. */
-export function strictJson<O extends JsonReadOptions>(desc: DescMessage, maxBytes: number, options: O) {
-  const limits = valueLimits(maxBytes);
-  const text = new TextDecoder();
-  const textDecoder = {
-    decode(bytes: Uint8Array): string {
-      try {
-        readJsonMessage(desc, bytes, limits, options.registry);
-      } catch (error) {
-        throw toConnectError(error);
-      }
-      return text.decode(bytes);
-    },
-  };
-  return { ...options, textDecoder };
 }

@@ -1,5 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
-import type { DescMethod, DescMethodUnary, MessageShape, Registry } from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodUnary, Registry } from "@bufbuild/protobuf";
 import {
   ConnectError,
   type ConnectRouter,
@@ -13,15 +12,16 @@ import { toConnectError } from "../../api/errors.ts";
 import type { CallLog, Rpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
 import type { Policy } from "../../domain/admin-scopes.ts";
-import { LONG_LIST } from "../rest/response.ts";
 import { untilDeadline } from "../wire/deadline.ts";
 import { HttpError } from "../wire/http-error.ts";
 import { JSON_OPTIONS } from "../wire/json/reader.ts";
+import { yieldIfLong } from "../wire/long-message.ts";
 import { codeName, rpcName } from "../wire/protocol.ts";
 import type { ReadBody } from "../wire/request-body.ts";
 import { callOf, requestKey } from "./call.ts";
-import { boundedCompressions, completeHandler, isAsyncIterable, messageKey } from "./handler.ts";
-import { describeUnreadable, requireTime, strictJson, watchReading } from "./read-errors.ts";
+import { completeHandler, isAsyncIterable } from "./handler.ts";
+import { describeUnreadable, requireTime, watchReading } from "./read-errors.ts";
+import { ACCEPTED_COMPRESSIONS, receivedDecoder, receivedKey } from "./request-message.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
 
@@ -49,7 +49,7 @@ export async function registerConnect(
     routes: (router) => {
       for (const stream of streams) addStream(router, stream, guard, jsonOptions);
       for (const rpc of rpcs) addRpc(router, rpc, jsonOptions);
-      const unary = new Map(rpcs.map((rpc) => [rpc.method as DescMethod, { rpc, registry, readBody }]));
+      const unary = new Map(rpcs.map((rpc) => [rpc.method as DescMethod, { rpc, readBody }]));
       const handlers = router.handlers.splice(0);
       router.handlers.push(...handlers.map((one) => completeHandler(one, unary.get(one.method))));
     },
@@ -73,7 +73,7 @@ function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard, jsonO
   };
   router.rpc(method, guarded(serve as ServeStream) as typeof serve, {
     readMaxBytes: maxRequestBytes,
-    jsonOptions: strictJson(method.input, maxRequestBytes, jsonOptions),
+    jsonOptions,
     requestGate,
   });
 }
@@ -128,36 +128,35 @@ function report(cause: unknown, log: CallLog): ConnectError {
 }
 
 function addRpc(router: ConnectRouter, rpc: Rpc, jsonOptions: JsonOptions): void {
-  router.rpc(rpc.method, implementationOf(rpc), {
+  router.rpc(rpc.method, implementationOf(rpc, jsonOptions.registry), {
     readMaxBytes: rpc.maxRequestBytes,
-    jsonOptions: strictJson(rpc.method.input, rpc.maxRequestBytes, jsonOptions),
+    jsonOptions,
     requestGate: async (context) => {
       watchReading(context);
       await rpc.admit(callOf(context));
       requireTime(context);
     },
-    acceptCompression: rpc.acceptsCompression === false ? [] : boundedCompressions(rpc),
+    acceptCompression: rpc.acceptsCompression === false ? [] : ACCEPTED_COMPRESSIONS,
   });
 }
 
-function implementationOf(rpc: Rpc): MethodImpl<DescMethodUnary> {
-  return async (decoded: MessageShape<typeof rpc.method.input>, context) => {
-    const request = context.values.get(messageKey) ?? decoded;
+function implementationOf(rpc: Rpc, registry: Registry): MethodImpl<DescMethodUnary> {
+  const decode = receivedDecoder(rpc, registry);
+  return async (_, context) => {
     const call = callOf(context);
-    call.isCalled = true;
     // Authorized again: the caller may have been revoked while the body was in transit.
     const serve = async () => {
       const principal = await rpc.admit(call);
-      // Connect decodes a request, and encodes a response, in one tick: a long one gets a tick of its own.
-      if (isLong(request)) await nextTurn();
+      const request = await decode(context.values.get(receivedKey), call).catch((error) => {
+        throw toConnectError(error);
+      });
+      call.isCalled = true;
+      // A long message is decoded, processed and encoded in a tick each.
+      await yieldIfLong(request);
       const response = await rpc.invoke(request, principal, call);
-      if (isLong(response)) await nextTurn();
+      await yieldIfLong(response);
       return response;
     };
     return untilDeadline(() => call.logged(serve()), context, call.log);
   };
-}
-
-function isLong(message: object): boolean {
-  return Object.values(message).some((value) => Array.isArray(value) && value.length >= LONG_LIST);
 }

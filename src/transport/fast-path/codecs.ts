@@ -1,12 +1,4 @@
-import {
-  create,
-  type DescEnum,
-  fromBinary,
-  type Message,
-  type MessageInitShape,
-  toBinary,
-  toJson,
-} from "@bufbuild/protobuf";
+import { create, type DescEnum, type Message, type MessageInitShape, toBinary, toJson } from "@bufbuild/protobuf";
 import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { KeyStatusSchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import {
@@ -22,12 +14,11 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Implementation } from "../../api/row.ts";
 import type { Rpc } from "../../api/rpc.ts";
-import { invalidArgument } from "../../domain/errors.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { memoize } from "../../lib/memoize.ts";
-import { fieldBound } from "../wire/field-count.ts";
+import { valueLimits } from "../wire/json/parse.ts";
 import { readJsonMessage } from "../wire/json/reader.ts";
-import { BODY, valueLimits } from "../wire/json/scan.ts";
+import { readBinaryMessage } from "../wire/protobuf.ts";
 
 /** What an RPC returns; it need not be a message yet. */
 export type Response = MessageInitShape<Implementation["method"]["output"]>;
@@ -69,24 +60,11 @@ export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
 
 /** Returns the codec of Protobuf's binary form. Shared responses are encoded once. */
 export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc): ProtoCodec {
-  const requireFewFields = fieldBound(input, maxRequestBytes);
+  const limits = valueLimits(maxRequestBytes);
   return {
-    read(bytes) {
-      requireFewFields(bytes);
-      try {
-        return fromBinary(input, bytes);
-      } catch {
-        // The library's error quotes what the caller sent, which may be a secret.
-        throw malformed();
-      }
-    },
+    read: (bytes) => readBinaryMessage(input, bytes, limits),
     write: memoize((response: Response) => toBinary(output, create(output, response))),
   };
-}
-
-/** The error for a body that is no message of the RPC. */
-export function malformed(): Error {
-  return invalidArgument(BODY, "is not a well-formed request of this RPC");
 }
 
 const SPACE = "[ \\t\\n\\r]*";

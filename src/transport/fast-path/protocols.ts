@@ -1,20 +1,18 @@
 import { create, type Message } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { compressedFlag, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { Call, Rpc } from "../../api/rpc.ts";
 import { isShared, memoize } from "../../lib/memoize.ts";
-import { unexpectedCompression } from "../connect/read-errors.ts";
 import type { CallCounters } from "../pipeline/call-metrics.ts";
 import { readRestRules } from "../rest/http-rule.ts";
 import { CONNECT_DEADLINE, GRPC_DEADLINE } from "../wire/deadline.ts";
 import { errorResponse, jsonFields } from "../wire/error-body.ts";
 import { grpcStatus } from "../wire/grpc-error.ts";
-import { HttpError } from "../wire/http-error.ts";
+import { HEAD_BYTES, toFrame, unframe } from "../wire/grpc-frame.ts";
 import { JSON_OPTIONS } from "../wire/json/reader.ts";
 import { rpcName } from "../wire/protocol.ts";
 import type { Answer, FastCall, FastRoute, HeaderList } from "./call.ts";
-import { type Codec, type FastRpc, malformed, type Response } from "./codecs.ts";
+import type { Codec, FastRpc, Response } from "./codecs.ts";
 
 /** The routes of `POST` requests: by path, then by content type. */
 export type RouteTable = ReadonlyMap<string, ReadonlyMap<string, FastRoute>>;
@@ -144,60 +142,4 @@ export function grpcForm<Req, Res extends object>(
       return { status: 200, headers, body: NO_BODY, trailers: Object.fromEntries(trailers) };
     },
   };
-}
-
-/** Does what Connect's `encodeEnvelope` does, in a buffer from the pool, which takes a fraction of the time. */
-function toFrame(message: Uint8Array): Uint8Array {
-  const frame = Buffer.allocUnsafe(HEAD_BYTES + message.length);
-  frame[0] = 0;
-  frame.writeUInt32BE(message.length, LENGTH_AT);
-  frame.set(message, HEAD_BYTES);
-  return frame;
-}
-
-/** The prefix of each gRPC and gRPC-Web message: a byte of flags and the length, big-endian. */
-export const HEAD_BYTES = 5;
-
-const LENGTH_AT = 1;
-const LENGTH_BYTES = 4;
-
-/** Whether the bytes are one frame, whole, and nothing else. */
-export function isOneFrame(bytes: Uint8Array): boolean {
-  return bytes.length >= HEAD_BYTES && lengthAt(bytes, LENGTH_AT) === bytes.length - HEAD_BYTES;
-}
-
-/** Returns the one message of a unary call. `limit` in bytes. Throws what Connect's handler answers to the same bytes. */
-export function unframe(bytes: Uint8Array, limit: number): Uint8Array {
-  if (bytes.length === 0) throw missing();
-  const end = endOfFrame(bytes, 0, limit);
-  if (end < bytes.length) {
-    endOfFrame(bytes, end, limit);
-    throw new ConnectError("protocol error: received extra input message for unary method", Code.Unimplemented);
-  }
-  return bytes.subarray(HEAD_BYTES);
-}
-
-function endOfFrame(bytes: Uint8Array, start: number, limit: number): number {
-  const here = bytes.length - start;
-  if (here < HEAD_BYTES) throw malformed();
-  const length = lengthAt(bytes, start + LENGTH_AT);
-  if (length > limit) throw new HttpError("BODY_TOO_LARGE");
-  // Connect's handler does the same: it ignores a prefix that nothing follows.
-  if (start === 0 && here === HEAD_BYTES && length > 0) throw missing();
-  const end = start + HEAD_BYTES + length;
-  const flags = bytes[start] ?? 0;
-  if (end > bytes.length) throw malformed();
-  if ((flags & compressedFlag) !== 0) throw unexpectedCompression();
-  return end;
-}
-
-function missing(): Error {
-  return new ConnectError("protocol error: missing input message for unary method", Code.Unimplemented);
-}
-
-/** Without a DataView, which costs more to create than to read four bytes. */
-function lengthAt(bytes: Uint8Array, index: number): number {
-  let length = 0;
-  for (let i = index; i < index + LENGTH_BYTES; i++) length = length * 256 + (bytes[i] ?? 0);
-  return length;
 }

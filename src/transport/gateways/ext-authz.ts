@@ -15,10 +15,10 @@ import type { Guard } from "../../auth/guard.ts";
 import { type Principal, UNRESTRICTED } from "../../domain/principal.ts";
 import type { ClientAddressByEnvoy } from "../../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
-import { malformed } from "../fast-path/codecs.ts";
 import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
-import { fieldBound } from "../wire/field-count.ts";
+import { valueLimits } from "../wire/json/parse.ts";
+import { decodeBinary } from "../wire/protobuf.ts";
 import { codeOfStatus, rpcName } from "../wire/protocol.ts";
 
 const method = Authorization.method.check;
@@ -103,17 +103,11 @@ export function createCheck(pipeline: ExtAuthzPipeline, onDecision: OnDecision):
   return { admit, invoke, read };
 }
 
-const requireFewFields = fieldBound(CheckRequestSchema, MAX_CHECK_BYTES);
+const LIMITS = valueLimits(MAX_CHECK_BYTES);
 
 /** Throws `INVALID_ARGUMENT`. */
 function decode(bytes: Uint8Array): CheckedRequest {
-  requireFewFields(bytes);
-  try {
-    return decodeCheckRequest(bytes);
-  } catch {
-    // The library's error quotes what Envoy sent, which may be a secret.
-    throw malformed();
-  }
+  return decodeBinary(CheckRequestSchema, bytes, LIMITS, decodeCheckRequest);
 }
 
 function recover<T>(work: () => MaybePromise<T>, otherwise: (error: unknown) => T): MaybePromise<T> {

@@ -5,6 +5,7 @@ import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_det
 import type { Rpc } from "../../api/rpc.ts";
 import { withImports } from "../services/reflection.ts";
 import { HttpError } from "../wire/http-error.ts";
+import { yieldIfLong } from "../wire/long-message.ts";
 import { mediaTypePattern } from "../wire/media-type.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
 import { RestCall } from "./call.ts";
@@ -63,7 +64,9 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const body = await readJsonBody(readBody, request.raw, route);
     // The caller may have been revoked while the body was in transit.
     const principal = body === NO_BODY ? admitted : await rpc.admit(call);
-    const response = await rpc.invoke(await route.decode({ segments, query, body }), principal, call);
+    const message = route.decode({ segments, query, body });
+    await yieldIfLong(message);
+    const response = await rpc.invoke(message, principal, call);
     return encodeResponse(rpc.method.output, response, registry);
   };
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {

@@ -1,22 +1,13 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type JsonObject,
-  type JsonValue,
-  type Message,
-  type Registry,
-} from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonObject, JsonValue, Message, Registry } from "@bufbuild/protobuf";
 import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { findField, nameIn, valueIn } from "../wire/json/fields.ts";
-import { parseJson, readJson, readJsonOfAnyLength, requireObject } from "../wire/json/reader.ts";
-import { BODY, type ValueLimits, valueLimits } from "../wire/json/scan.ts";
+import { BODY, parseJson, type ValueLimits, valueLimits } from "../wire/json/parse.ts";
+import { readMessage } from "../wire/json/reader.ts";
 import type { BodyRule, RestRule } from "./http-rule.ts";
 import { queryReader } from "./query.ts";
-import { isFieldMask, updateReader, withFieldMasks } from "./update-mask.ts";
+import { updateReader } from "./update-mask.ts";
 
 /** The parts of an HTTP request that google/api/http.proto maps to a message. */
 export interface RequestParts {
@@ -29,7 +20,7 @@ export interface RequestParts {
 }
 
 /** Throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`. */
-export type DecodeRequest = (parts: RequestParts) => MaybePromise<Message>;
+export type DecodeRequest = (parts: RequestParts) => Message;
 
 /** Everything that depends only on the rule is computed once. */
 export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry): DecodeRequest {
@@ -37,18 +28,11 @@ export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry):
   const limits = valueLimits(rpc.maxRequestBytes);
   const { body: rule, variables } = binding;
   const readQuery = queryReader(desc, binding);
-  const read = updateReader(desc, binding, (json) => readJson(desc, json, registry));
-  const masks = desc.fields.filter(isFieldMask);
-  const isOfBody = rule.kind === "whole" && masks.length === 0;
+  const read = updateReader(desc, binding, (json) => readMessage(desc, json, registry));
   return ({ segments, query, body }) => {
-    if (variables.length === 0 && query === "") {
-      if (body.length === 0) return create(desc);
-      if (isOfBody) return readJsonOfAnyLength(desc, body, limits, registry);
-    }
-    let json = body.length === 0 ? {} : bodyToRequestJson(desc, rule, body, limits);
+    let json = body.length === 0 ? {} : bodyToRequest(desc, rule, body, limits);
     // Without fields no parameter can be a misspelt one: caches and key loaders add their own, such as kid to the JWKS.
     if (query !== "" && desc.fields.length > 0) json = readQuery(json, query);
-    json = withFieldMasks(masks, json);
     for (const { path, fieldPath, segment } of variables)
       json = withVariable(json, path, segments[segment] ?? "", fieldPath);
     return read(json);
@@ -56,12 +40,13 @@ export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry):
 }
 
 /** Returns the JSON of the request message for a body. Throws `INVALID_ARGUMENT` if it does not match the rule. */
-function bodyToRequestJson(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, limits: ValueLimits): JsonObject {
+function bodyToRequest(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, limits: ValueLimits): JsonObject {
   if (rule.kind === "none") throw invalidArgument(BODY, "must be empty", "VALUE_NOT_ALLOWED");
-  const body = parseJson(bytes, limits, rule.kind === "whole" ? desc : undefined);
-  if (rule.kind === "whole" || (rule.kind === "either" && isWrapped(desc, rule.field, body)))
-    return requireObject(body);
-  return { [rule.field.name]: body };
+  const body = parseJson(bytes, limits);
+  const isRequest = rule.kind === "whole" || (rule.kind === "either" && isWrapped(desc, rule.field, body));
+  if (!isRequest) return { [rule.field.name]: body };
+  if (!isJsonObject(body)) throw invalidArgument(BODY, "must be a JSON object", "WRONG_TYPE");
+  return body;
 }
 
 /**
@@ -76,7 +61,7 @@ function isWrapped(desc: DescMessage, { message: resource }: DescField, body: Js
   return ofRequest.length > 0 && (ofRequest.length === names.length || !ofRequest.every(isOfResource));
 }
 
-/** Sets a field from the path. The body may have it too, with the same value; `readJson` rejects one of another type. */
+/** Sets a field from the path. The body may have it too, with the same value; `readMessage` rejects one of another type. */
 function withVariable(json: JsonObject, [field, ...inner]: readonly DescField[], text: string, at: string): JsonObject {
   if (field === undefined) throw new Error("an empty field path");
   const given = valueIn(json, field);

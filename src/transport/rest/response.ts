@@ -10,12 +10,10 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
 import { JSON_OPTIONS } from "../wire/json/reader.ts";
+import { LONG_LIST } from "../wire/long-message.ts";
 
 type Init = MessageInitShape<DescMessage>;
 type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;
-
-/** Number of list items from which a message is processed in several ticks: a thousand keys may take 12 MB. */
-export const LONG_LIST = 100;
 
 /** JSON, as text or in UTF-8. */
 export type Json = string | Buffer;

@@ -1,35 +1,12 @@
 import type { DescField, DescMessage, JsonObject, Message } from "@bufbuild/protobuf";
-import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { markDerivedMask } from "../../api/derived-mask.ts";
-import { invalidArguments } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
-import { findField, nameIn, notOfForm, valueIn } from "../wire/json/fields.ts";
+import { findField, nameIn, valueIn } from "../wire/json/fields.ts";
 import type { RestRule } from "./http-rule.ts";
 
 export function isFieldMask({ message }: DescField): boolean {
   return message?.typeName === FieldMaskSchema.typeName;
-}
-
-/** Returns JSON with its field masks in lowerCamelCase, as ProtoJSON requires. Throws `INVALID_ARGUMENT` for any other text. */
-export function withFieldMasks(masks: readonly DescField[], json: JsonObject): JsonObject {
-  const converted = masks.flatMap((field) => {
-    const text = valueIn(json, field);
-    return typeof text === "string" ? [[nameIn(json, field), toProtoJson(field, text)] as const] : [];
-  });
-  return converted.length === 0 ? json : { ...json, ...Object.fromEntries(converted) };
-}
-
-function toProtoJson(field: DescField, text: string): string {
-  const paths = text === "" ? [] : text.split(",");
-  if (!paths.every(isMaskPath)) throw invalidArguments([notOfForm(field, text)]);
-  return paths.map(protoCamelCase).join(",");
-}
-
-/** False if a name is empty or would not survive ProtoJSON's conversion to lowerCamelCase and back. */
-function isMaskPath(path: string): boolean {
-  if (path === "*") return true;
-  return /^[\w.]+$/.test(path) && (!path.includes("_") || protoSnakeCase(protoCamelCase(path)) === path);
 }
 
 /**

@@ -19,7 +19,7 @@ const PAGES = ["admin-authentication", "concepts", "introspection", "operating"]
 /** Serves the OpenAPI document at /openapi.json and a viewer at /docs, to which / leads, to everyone: they describe a public interface. */
 export function registerOpenApi(fastify: FastifyInstance): void {
   // Written by `npm run generate`.
-  fastify.get("/openapi.json", serveFile("../../docs/openapi.json", "application/json; charset=utf-8", 0));
+  fastify.get("/openapi.json", serveFile("../../../docs/openapi.json", "application/json; charset=utf-8", 0));
   fastify.get("/docs", async (_request, reply) =>
     reply
       .headers({ "content-security-policy": CONTENT_SECURITY_POLICY, "cache-control": "no-cache" })
@@ -35,7 +35,7 @@ export function registerOpenApi(fastify: FastifyInstance): void {
     fastify.get(`/docs/${name}`, serveFile(`@fastify/swagger-ui/static/${name}`, type, ASSET_MAX_AGE));
   }
   for (const page of PAGES) {
-    fastify.get(`/docs/${page}.md`, serveFile(`../../docs/${page}.md`, "text/plain; charset=utf-8", ASSET_MAX_AGE));
+    fastify.get(`/docs/${page}.md`, serveFile(`../../../docs/${page}.md`, "text/plain; charset=utf-8", ASSET_MAX_AGE));
   }
 }
 

@@ -34,10 +34,10 @@ interface CostlyRequest {
   readonly body?: () => string | Uint8Array<ArrayBuffer>;
 }
 
-/** Returns a valid item of about 8 KiB for the batch with this number. A thousand nearly exceed the size of a response. */
+/** Returns a valid item of about 4 KiB for the batch with this number. A thousand nearly exceed the size of a request, and of a response. */
 function largeItem(batch: number, index: number) {
   return {
-    raw_key: `costly-${batch}-${index}-`.padEnd(4096, "x"),
+    raw_key: `costly-${batch}-${index}-`.padEnd(300, "x"),
     name: "n".repeat(255),
     actor_id: "a".repeat(255),
     scopes: times(10, (i) => `scope-${i}-`.padEnd(200, "y")),
@@ -82,26 +82,36 @@ const REQUESTS: Readonly<Record<string, CostlyRequest>> = {
   },
   "240,000 metadata entries": json(BATCH, () => `{"requests":[{"metadata":{${members(240_000, '"v"')}}}]}`),
   "100,000 claims": json(`${paths.keys}:derive`, () => `{"custom_claims":{${members(100_000)}}}`),
-  "15 MB in a field with a pattern": json(BATCH, () => `{"requests":[{"scopes":["${"é".repeat(7_500_000)}"]}]}`),
+  "4 MB in a field with a pattern": json(BATCH, () => `{"requests":[{"scopes":["${"é".repeat(2_000_000)}"]}]}`),
   "100,000 bad scopes": json(BATCH, () =>
     JSON.stringify({ requests: times(1000, () => ({ scopes: Array(100).fill("é") })) }),
   ),
   "1,000 names that are too long": json(BATCH, () =>
-    JSON.stringify({ requests: times(1000, () => ({ name: "n".repeat(15_000) })) }),
+    JSON.stringify({ requests: times(1000, () => ({ name: "n".repeat(4_000) })) }),
   ),
-  "15 MB in a raw key like a JWT": json(BATCH, () => {
-    const header = Buffer.from(JSON.stringify({ alg: "none", kid: "k".repeat(11_000_000) })).toString("base64url");
+  "4 MB in a raw key like a JWT": json(BATCH, () => {
+    const header = Buffer.from(JSON.stringify({ alg: "none", kid: "k".repeat(2_900_000) })).toString("base64url");
     return JSON.stringify({ requests: [{ raw_key: `${header}..` }] });
   }),
   "140,000 bad paths in an update mask": json(rpcPath(IssuedApiKeysService.method.updateIssuedApiKey), () =>
     JSON.stringify({ issuedApiKey: {}, updateMask: times(140_000, (i) => i.toString(36)).join(",") }),
   ),
-  "15 MB of white space": json(BATCH, () => `{"requests":[${" ".repeat(15_000_000)}]}`),
-  "7,500,000 escaped quotes": json(BATCH, () => `{"requests":[{"raw_key":"${'\\"'.repeat(7_500_000)}"}]}`),
+  "4 MB of white space": json(BATCH, () => `{"requests":[${" ".repeat(4_000_000)}]}`),
+  "2,000,000 escaped quotes": json(BATCH, () => `{"requests":[{"raw_key":"${'\\"'.repeat(2_000_000)}"}]}`),
   "99,000 metadata entries": json(BATCH, () => `{"requests":[{"metadata":{${members(99_000, '"v"')}}}]}`),
   "99,000 metadata entries over Connect": json(
     BATCH_RPC,
     () => `{"requests":[{"metadata":{${members(99_000, '"v"')}}}]}`,
+  ),
+  "99,000 members in objects with names of their own": json(
+    BATCH,
+    () =>
+      `{"requests":[${times(14_000, (i) => `{"metadata":{${times(5, (j) => `"${(5 * i + j).toString(36)}":""`)}}}`)}]}`,
+  ),
+  "1,000 items with 64 names of their own": json(
+    BATCH,
+    () =>
+      `{"requests":[${times(1_000, (i) => `{"metadata":{${times(64, (j) => `"${(64 * i + j).toString(36)}":""`)}}}`)}]}`,
   ),
   "120,000 empty items": protobuf(() => ({ requests: times(120_000, () => ({})) })),
   "the largest valid batch": json(BATCH, () => JSON.stringify(largestBatch())),

@@ -145,6 +145,7 @@ const bodies: readonly Taken[] = [
   ["POST /v1/items:batch", { readMask: "isLent", book: {} }, "Batch", { read_mask: "isLent", book: {} }],
   ["POST /v1/items:batch", { read_mask: "is_lent,book.author_name" }, "Batch", { read_mask: "isLent,book.authorName" }],
   ["POST /v1/items:batch", '\ufeff{"size": 1}', "Batch", { size: 1 }],
+  ["POST /v1/items:batch", '{"size": 1, "size": 2}', "Batch", { size: 2 }],
   [
     "PUT /v1/items/abc?size=1",
     { title: "x", authorName: "y" },
@@ -169,7 +170,6 @@ const wrongBodies: readonly Refused[] = [
   ["POST /v1/items:batch", '"x"', "body", "must be a JSON object"],
   ["POST /v1/items:batch", "null", "body", "must be a JSON object"],
   ["POST /v1/items:batch", `{"extra":${'{"a":'.repeat(100)}`, "body", "is nested deeper than 100"],
-  ["POST /v1/items:batch", '{"size":1,"size":1}', "size", "is given twice"],
   ["POST /v1/items:batch", { bogus: 1 }, "bogus", "is no known field"],
   ["POST /v1/items:batch", { "bo gus": 1 }, '["bo gus"]', "is no known field"],
   ["POST /v1/items:batch", { [`x${"y".repeat(200)}`]: 1 }, `["xyyyyy…"]`, "is no known field"],

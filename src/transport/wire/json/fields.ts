@@ -1,31 +1,31 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { FieldViolation, InvalidReason } from "../../../domain/errors.ts";
+import { suggestion } from "../../../lib/nearest-name.ts";
+import { redactName } from "../../../lib/redact-name.ts";
 
 const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
 
-/** A field by its name in the proto or in lowerCamelCase. */
+/** Returns the field with this name in the proto or in lowerCamelCase. */
 export function findField(desc: DescMessage, name: string): DescField | undefined {
-  const known = fieldsByName.get(desc);
-  if (known !== undefined) return known.get(name);
-  const index = new Map(
-    desc.fields.flatMap((field) => [field.jsonName, field.name].map((one) => [one, field] as const)),
-  );
-  fieldsByName.set(desc, index);
+  let index = fieldsByName.get(desc);
+  if (index === undefined) {
+    index = new Map(desc.fields.flatMap((field) => [field.jsonName, field.name].map((key) => [key, field] as const)));
+    fieldsByName.set(desc, index);
+  }
   return index.get(name);
 }
 
-/** Returns the names of the fields of a message, as in the proto. */
-export function fieldNames({ fields }: DescMessage): string[] {
+function fieldNames({ fields }: DescMessage): string[] {
   return fields.map(({ name }) => name);
 }
 
-/** The name under which an object has a field, or would have it. */
+/** Returns the name under which an object has a field, or would have it. */
 export function nameIn(json: JsonObject, { name, jsonName }: DescField): string {
   return Object.hasOwn(json, jsonName) ? jsonName : name;
 }
 
-/** The value of a field in an object; null, as in ProtoJSON, if it is absent. */
+/** Returns the value of a field in an object; null, as in ProtoJSON, if it is absent. */
 export function valueIn(json: JsonObject, field: DescField): JsonValue {
   return json[nameIn(json, field)] ?? null;
 }
@@ -40,14 +40,19 @@ const FORMS: ReadonlyMap<ScalarType | string | undefined, string> = new Map<Scal
   ["google.protobuf.Struct", "an object"],
 ]);
 
+/** Whether ProtoJSON writes a message in a form of its own, and not field by field. */
+export function isWellKnown({ typeName }: DescMessage): boolean {
+  return typeName.startsWith("google.protobuf.");
+}
+
 /** Completes "must be …" for a field's value, or each of its values. Undefined for a message that is written field by field. */
 export function valueForm({ scalar, enum: desc, message }: DescField): string | undefined {
   if (desc !== undefined) return `one of ${desc.values.map(({ name }) => name).join(", ")}`;
-  if (message !== undefined && !message.typeName.startsWith("google.protobuf.")) return undefined;
+  if (message !== undefined && !isWellKnown(message)) return undefined;
   return FORMS.get(scalar ?? message?.typeName) ?? "a valid value";
 }
 
-/** Returns the violation of a value that is not of the form of its field. */
+/** Returns the violation of a value that does not have the form of its field. */
 export function notOfForm(field: DescField, value: JsonValue, path = field.name): FieldViolation {
   return { field: path, description: `must be ${valueForm(field)}`, reason: reasonOf(field, value) };
 }
@@ -61,4 +66,18 @@ function reasonOf({ scalar, enum: desc, message }: DescField, value: JsonValue):
   // ProtoJSON accepts a number as a string.
   if (scalar === ScalarType.INT32 && Math.abs(Number(value)) >= 2 ** 31) return "OUT_OF_RANGE";
   return typeof value === "string" && TEXT_FORMS.has(message?.typeName) ? "INVALID_FORMAT" : "WRONG_TYPE";
+}
+
+/** Returns the violation of a member of a message that has no field of this name. */
+export function unknownField(parent: string, name: string, desc: DescMessage): FieldViolation {
+  const names = fieldNames(desc);
+  const description = `is no known field${suggestion(name, names)}`;
+  return { field: joinJsonPath(parent, redactName(name, names)), description, reason: "UNKNOWN_FIELD" };
+}
+
+/** Adds a name or an index to a path such as `requests[3].metadata.team`. A name that is not an identifier goes in brackets. */
+export function joinJsonPath(parent: string, step: string | number): string {
+  if (typeof step === "number") return `${parent}[${step}]`;
+  if (!/^[\w-]+$/.test(step)) return `${parent}[${JSON.stringify(step)}]`;
+  return parent === "" ? step : `${parent}.${step}`;
 }

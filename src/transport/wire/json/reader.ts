@@ -1,22 +1,30 @@
-import { setImmediate as nextTick } from "node:timers/promises";
 import {
+  create,
   type DescField,
   type DescMessage,
+  type DescOneof,
   fromJson,
   type JsonObject,
-  type JsonReadOptions,
   type JsonValue,
+  type Message,
   type MessageShape,
   type Registry,
 } from "@bufbuild/protobuf";
+import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
+import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { textViolationsIn } from "../../../api/text.ts";
-import { type FieldViolation, invalidArgument, invalidArguments, MAX_VIOLATIONS } from "../../../domain/errors.ts";
+import {
+  type FieldViolation,
+  type InvalidReason,
+  invalidArgument,
+  invalidArguments,
+  MAX_VIOLATIONS,
+} from "../../../domain/errors.ts";
+import { parseTimestamp } from "../../../keys/filter/timestamp.ts";
 import { isJsonObject } from "../../../lib/json.ts";
-import type { MaybePromise } from "../../../lib/maybe-promise.ts";
-import { repeatInSlices } from "../../../lib/time-slices.ts";
-import { findField, notOfForm, valueForm } from "./fields.ts";
-import { BODY, joinJsonPath, jsonScanner, MAX_JSON_DEPTH, parseText, unknownField, type ValueLimits } from "./scan.ts";
-import { impossibleTimes } from "./times.ts";
+import { redactName } from "../../../lib/redact-name.ts";
+import { findField, isWellKnown, joinJsonPath, notOfForm, unknownField } from "./fields.ts";
+import { BODY, MAX_JSON_DEPTH, parseJson, type ValueLimits } from "./parse.ts";
 
 /** The form of JSON over every protocol. */
 export const JSON_OPTIONS = {
@@ -27,148 +35,191 @@ export const JSON_OPTIONS = {
   recursionLimit: 2 * MAX_JSON_DEPTH,
 };
 
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/** Reads a message from its JSON in UTF-8. Throws `INVALID_ARGUMENT` with the field at fault, but no value, which may be a secret. */
+/** Reads a message from its JSON in UTF-8. Throws like `parseJson` and `readMessage`. */
 export function readJsonMessage<D extends DescMessage>(
   desc: D,
   bytes: Uint8Array,
   limits: ValueLimits,
   registry?: Registry,
 ): MessageShape<D> {
-  return readJson(desc, requireObject(parseJson(bytes, limits, desc)), registry);
+  return readMessage(desc, parseJson(bytes, limits), registry);
 }
 
-/** From so many bytes on, a message is read in several ticks of the event loop. */
-export const LONG = 2 ** 17;
-
-/** `readJsonMessage` for a message of any length: returns a promise for a long one. */
-export function readJsonOfAnyLength<D extends DescMessage>(
-  ...args: Parameters<typeof readJsonMessage<D>>
-): MaybePromise<MessageShape<D>> {
-  return args[1].length < LONG ? readJsonMessage(...args) : readLongJsonMessage(...args);
-}
-
-async function readLongJsonMessage<D extends DescMessage>(
-  ...[desc, bytes, limits, registry]: Parameters<typeof readJsonMessage<D>>
-): Promise<MessageShape<D>> {
-  const value = await parseLongJson(bytes, limits, desc);
-  await nextTick();
-  const message = readJson(desc, requireObject(value), registry);
-  await nextTick();
-  return message;
-}
-
-/** Returns the value of a JSON text in UTF-8. Throws `INVALID_ARGUMENT` for what `JSON.parse` or `jsonScanner` refuses. */
-export function parseJson(bytes: Uint8Array, limits: ValueLimits, desc?: DescMessage): JsonValue {
-  const text = decodeUtf8(bytes);
-  jsonScanner(text, limits, desc)(text.length);
-  return parseText(text);
-}
-
-/** Characters scanned between two readings of the clock: a few milliseconds at most. */
-const STEP = 2 ** 18;
-
-/** Resolves with the same in several ticks of the event loop. */
-export async function parseLongJson(
-  bytes: Uint8Array,
-  limits: ValueLimits,
-  desc?: DescMessage,
-  step = STEP,
-): Promise<JsonValue> {
-  const text = decodeUtf8(bytes);
-  const scan = jsonScanner(text, limits, desc);
-  await repeatInSlices(() => scan(step));
-  await nextTick();
-  return parseText(text);
-}
-
-function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw invalidArgument(BODY, "is not UTF-8", "INVALID_CHARACTER");
-  }
-}
-
-/** Throws `INVALID_ARGUMENT` for any other JSON. */
-export function requireObject(json: JsonValue): JsonObject {
+/**
+ * Returns the message of a JSON value. Throws `INVALID_ARGUMENT` with every field at fault, up to `MAX_VIOLATIONS`, but without values,
+ * which may be secrets. Unlike the library, it rejects dates that do not exist, and accepts the names of a field mask in snake_case.
+ */
+export function readMessage<D extends DescMessage>(desc: D, json: JsonValue, registry?: Registry): MessageShape<D> {
   if (!isJsonObject(json)) throw invalidArgument(BODY, "must be a JSON object", "WRONG_TYPE");
-  return json;
-}
-
-/** Returns the message of a JSON object. Throws `INVALID_ARGUMENT` with the fields at fault. */
-export function readJson<D extends DescMessage>(desc: D, json: JsonObject, registry?: Registry): MessageShape<D> {
-  const options = { ...JSON_OPTIONS, registry };
-  let message: MessageShape<D>;
-  try {
-    message = fromJson(desc, json, options);
-  } catch {
-    const violations = findViolations(desc, json, options).take(MAX_VIOLATIONS).toArray();
-    if (violations.length === 0) throw invalidArgument(BODY, "is not valid");
-    throw invalidArguments(violations);
-  }
-  const violations = impossibleTimes(desc, json).take(MAX_VIOLATIONS).toArray();
-  if (violations.length > 0) throw invalidArguments(violations);
+  const reader = new MessageReader(registry);
+  const message = reader.message(desc, json, "");
+  if (reader.violations.length > 0) throw invalidArguments(reader.violations);
   return message;
 }
 
-const GIVEN_TWICE = "is given twice, under two names";
+/** Builds a message in one walk over its JSON, and collects what is wrong with it. */
+class MessageReader {
+  readonly violations: FieldViolation[] = [];
+  readonly #options: typeof JSON_OPTIONS & { readonly registry: Registry | undefined };
 
-type Violations = Generator<FieldViolation, void, undefined>;
+  constructor(registry: Registry | undefined) {
+    this.#options = { ...JSON_OPTIONS, registry };
+  }
 
-/** Finds the values that `fromJson` refuses by reading parts separately: its errors have no path, and quote values. */
-function findViolations(desc: DescMessage, json: JsonValue, options: JsonReadOptions): Violations {
-  return inMessage(desc, json, "");
+  /** Returns the message of an object. */
+  message<D extends DescMessage>(desc: D, json: JsonObject, path: string): MessageShape<D> {
+    const others = Object.keys(json).filter((name) => !isLeaf(findField(desc, name), json[name]));
+    const leaves = others.length === 0 ? json : omit(json, others);
+    const message = this.#read(desc, leaves);
+    if (message !== undefined && others.length === 0) return message;
+    return this.#walk(desc, json, path, message);
+  }
 
-  function* inMessage(message: DescMessage, value: JsonValue, path: string): Violations {
-    if (!isJsonObject(value)) return yield { field: path, description: "must be an object", reason: "WRONG_TYPE" };
-    const seen = new Set<DescField>();
-    for (const [name, member] of Object.entries(value)) {
-      const field = findField(message, name);
-      const memberPath = joinJsonPath(path, field ?? name, message);
-      if (field === undefined) yield unknownField(memberPath, name, message);
-      else if (seen.has(field)) yield { field: memberPath, description: GIVEN_TWICE, reason: "DUPLICATE_FIELD" };
-      else if (!isReadable(field, member, options)) yield* inField(field, member, memberPath);
-      if (field !== undefined) seen.add(field);
+  /** Reads the fields that are no leaves, and reports what is wrong, also with the leaves unless they have been read into `message`. */
+  #walk<D extends DescMessage>(desc: D, json: JsonObject, path: string, message?: MessageShape<D>): MessageShape<D> {
+    const nested: Record<string, unknown> = {};
+    const seen = new Set<DescField | DescOneof>();
+    const before = this.violations.length;
+    for (const [name, value] of Object.entries(json)) {
+      const field = findField(desc, name);
+      if (field === undefined) this.#report(unknownField(path, name, desc));
+      else if (!this.#isFirst(field, value, seen, path)) continue;
+      else if (!isLeaf(field, value)) this.#nested(field, value, nested, joinJsonPath(path, field.name));
+      else if (message === undefined) this.#explain(field, value, joinJsonPath(path, field.name));
+    }
+    if (message !== undefined) return Object.assign(message, nested);
+    if (this.violations.length === before) this.#fail(path === "" ? BODY : path, "is not valid", "INVALID_FORMAT");
+    return create(desc);
+  }
+
+  /** Reports a field that has occurred under its other name, or beside another field of its oneof. */
+  #isFirst(field: DescField, value: JsonValue, seen: Set<DescField | DescOneof>, path: string): boolean {
+    const { oneof, name } = field;
+    const isExcluded = oneof !== undefined && value !== null && seen.has(oneof);
+    if (isExcluded || seen.has(field)) {
+      const description = isExcluded ? `excludes the other fields of ${oneof.name}` : "is given twice, under two names";
+      this.#fail(joinJsonPath(path, name), description, "DUPLICATE_FIELD");
+      return false;
+    }
+    seen.add(field);
+    if (oneof !== undefined && value !== null) seen.add(oneof);
+    return true;
+  }
+
+  /** Reads a message field, or a list of messages, into the properties of the message that has it. */
+  #nested(field: DescField, json: JsonValue, properties: Record<string, unknown>, path: string): void {
+    const { localName, oneof } = field;
+    if (field.fieldKind !== "list") {
+      const value = this.#value(field, json, path);
+      if (oneof === undefined) properties[localName] = value;
+      else properties[oneof.localName] = { case: localName, value };
+    } else if (Array.isArray(json)) {
+      properties[localName] = json.map((item, index) => this.#value(field, item, joinJsonPath(path, index)));
+    } else this.#fail(path, "must be an array", "WRONG_TYPE");
+  }
+
+  /** Returns the message of one value; undefined if that is invalid. */
+  #value(field: DescField, json: JsonValue, path: string): Message | undefined {
+    const { message: desc } = field;
+    if (desc !== undefined && isWellKnown(desc)) return this.#text(field, desc, json, path);
+    if (desc !== undefined && isJsonObject(json)) return this.message(desc, json, path);
+    this.#fail(path, "must be an object", "WRONG_TYPE");
+    return undefined;
+  }
+
+  /** Returns a time or a field mask. */
+  #text(field: DescField, desc: DescMessage, json: JsonValue, path: string): Message | undefined {
+    const form = desc.typeName === FieldMaskSchema.typeName ? toProtoJsonMask : toTimestamp;
+    const text = typeof json === "string" ? form(json) : undefined;
+    if (text !== undefined) return fromJson(desc, text);
+    this.#report(notOfForm(field, json, path));
+    return undefined;
+  }
+
+  /** Returns undefined if the library cannot read the JSON. Its errors have no path, and quote values. */
+  #read<D extends DescMessage>(desc: D, json: JsonObject): MessageShape<D> | undefined {
+    try {
+      return fromJson(desc, json, this.#options);
+    } catch {
+      return undefined;
     }
   }
 
-  function* inField(field: DescField, value: JsonValue, path: string): Violations {
-    if (field.fieldKind === "list") yield* inList(field, value, path);
-    else if (field.fieldKind === "map") yield* inMap(field, value, path);
-    else yield* inValue(field, value, path);
+  /** Reports the values of a leaf that are invalid. */
+  #explain(field: DescField, json: JsonValue, path: string): void {
+    if (this.#isReadable(field, json)) return;
+    if (field.fieldKind === "list") {
+      if (!Array.isArray(json)) this.#fail(path, "must be an array", "WRONG_TYPE");
+      else
+        for (const [index, item] of json.entries()) this.#explainItem(field, [item], item, joinJsonPath(path, index));
+    } else if (field.fieldKind === "map") {
+      if (!isJsonObject(json)) this.#fail(path, "must be an object", "WRONG_TYPE");
+      else for (const [key, entry] of Object.entries(json)) this.#explainEntry(field, key, entry, path);
+    } else this.#explainValue(field, json, path);
   }
 
-  function* inList(field: DescField, value: JsonValue, path: string): Violations {
-    if (!Array.isArray(value)) return yield { field: path, description: "must be an array", reason: "WRONG_TYPE" };
-    for (const [index, item] of value.entries()) {
-      if (!isReadable(field, [item], options)) yield* inValue(field, item, joinJsonPath(path, index));
-    }
+  #isReadable(field: DescField, json: JsonValue): boolean {
+    return this.#read(field.parent, { [field.name]: json }) !== undefined;
   }
 
-  function* inMap(field: DescField, value: JsonValue, path: string): Violations {
-    if (!isJsonObject(value)) return yield { field: path, description: "must be an object", reason: "WRONG_TYPE" };
-    for (const [key, entry] of Object.entries(value)) {
-      if (isReadable(field, Object.fromEntries([[key, entry]]), options)) continue;
-      const [badKey] = textViolationsIn(path, key);
-      if (badKey === undefined) yield* inValue(field, entry, joinJsonPath(path, key));
-      else yield badKey;
-    }
+  #explainItem(field: DescField, json: JsonValue, item: JsonValue, path: string): void {
+    if (!this.#isReadable(field, json)) this.#explainValue(field, item, path);
   }
 
-  function* inValue(field: DescField, value: JsonValue, path: string): Violations {
-    if (valueForm(field) === undefined && field.message !== undefined)
-      return yield* inMessage(field.message, value, path);
-    yield textViolationsIn(path, value)[0] ?? notOfForm(field, value, path);
+  #explainEntry(field: DescField, key: string, entry: JsonValue, path: string): void {
+    const [badKey] = textViolationsIn(path, key);
+    if (badKey !== undefined) this.#report(badKey);
+    else this.#explainItem(field, Object.fromEntries([[key, entry]]), entry, joinJsonPath(path, redactName(key)));
+  }
+
+  #explainValue(field: DescField, json: JsonValue, path: string): void {
+    if (field.message !== undefined && !isWellKnown(field.message)) this.#value(field, json, path);
+    else this.#report(textViolationsIn(path, json)[0] ?? notOfForm(field, json, path));
+  }
+
+  #fail(field: string, description: string, reason: InvalidReason): void {
+    this.#report({ field, description, reason });
+  }
+
+  #report(violation: FieldViolation): void {
+    if (this.violations.push(violation) === MAX_VIOLATIONS) throw invalidArguments(this.violations);
   }
 }
 
-function isReadable(field: DescField, json: JsonValue, options: JsonReadOptions): boolean {
-  try {
-    fromJson(field.parent, { [field.name]: json }, options);
-    return true;
-  } catch {
-    return false;
-  }
+/**
+ * Returns whether the library reads a field as a whole. The walk reads messages that have fields, and times and field masks, of which the
+ * library accepts others.
+ */
+function isLeaf(field: DescField | undefined, json: JsonValue | undefined): boolean {
+  if (field === undefined) return false;
+  const { fieldKind, message } = field;
+  if (message === undefined || fieldKind === "map" || json === null) return true;
+  return (
+    isWellKnown(message) &&
+    message.typeName !== TimestampSchema.typeName &&
+    message.typeName !== FieldMaskSchema.typeName
+  );
+}
+
+function omit(json: JsonObject, names: readonly string[]): JsonObject {
+  const rest = { ...json };
+  for (const name of names) delete rest[name];
+  return rest;
+}
+
+/** Returns a time in ProtoJSON, which has no lower-case letters; undefined if it does not exist: the library takes 30 February for 2 March. */
+function toTimestamp(text: string): string | undefined {
+  return /[tz]/.test(text) || parseTimestamp(text) === undefined ? undefined : text;
+}
+
+/** Returns a field mask in lowerCamelCase, as ProtoJSON requires; undefined for any other text. */
+function toProtoJsonMask(text: string): string | undefined {
+  const paths = text === "" ? [] : text.split(",");
+  return paths.every(isMaskPath) ? paths.map(protoCamelCase).join(",") : undefined;
+}
+
+/** False if a name is empty or would not survive ProtoJSON's conversion to lowerCamelCase and back. */
+function isMaskPath(path: string): boolean {
+  if (path === "*") return true;
+  return /^[\w.]+$/.test(path) && (!path.includes("_") || protoSnakeCase(protoCamelCase(path)) === path);
 }

@@ -1,59 +1,45 @@
-/** A fault beyond so many characters is not located: the text has to be read again for it. */
+/** V8 does not say where an unexpected token is. It is found up to this offset: for that, the text is parsed several times. */
 const MAX_OFFSET = 2 ** 16;
 
-const SPACE = /[ \t\n\r]*/y;
-const STRING = /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
-const LITERAL = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.+-])|(?:true|false|null)(?!\w)/y;
-
 /**
- * Returns where a text that `JSON.parse` rejects stops being JSON (RFC 8259), as ` at line 2, column 5`; nothing if that is not within the first
- * 64 Ki characters. The errors of V8 have no position in some cases, and quote the text.
+ * Returns where a text that `JSON.parse` rejects stops being JSON, as ` at line 2, column 5`; nothing if that is unknown. The message of
+ * the error itself must not be shown: it quotes the text, which may contain a secret.
  */
 export function syntaxErrorPosition(text: string): string {
   const offset = faultOffset(text);
-  if (offset === undefined || offset > MAX_OFFSET) return "";
+  if (offset === undefined) return "";
   const lines = text.slice(0, offset).split("\n");
   return ` at line ${lines.length}, column ${[...(lines.at(-1) ?? "")].length + 1}`;
 }
 
 function faultOffset(text: string): number | undefined {
-  /** The closing bracket of each open object and array. */
-  const open: string[] = [];
-  let offset = 0;
-  const take = (pattern: RegExp): boolean => {
-    pattern.lastIndex = offset;
-    const found = pattern.exec(text)?.[0] ?? "";
-    offset += found.length;
-    return found !== "";
-  };
-  const takeOne = (characters: string): string => {
-    take(SPACE);
-    const character = text.charAt(offset);
-    if (character === "" || !characters.includes(character)) return "";
-    offset++;
-    return character;
-  };
-  const takeName = () => {
-    take(SPACE);
-    return take(STRING) && takeOne(":") !== "";
-  };
-  /** Consumes a value, or the beginning of one that has members. Returns false at a fault. */
-  const takeValue = (): boolean => {
-    const bracket = takeOne("{[");
-    if (bracket === "") return take(STRING) || take(LITERAL);
-    const end = bracket === "{" ? "}" : "]";
-    if (takeOne(end) !== "") return true;
-    open.push(end);
-    return (bracket === "[" || takeName()) && takeValue();
-  };
-  if (!takeValue()) return offset;
-  while (open.length > 0) {
-    if (offset > MAX_OFFSET) return undefined;
-    const end = open.at(-1) ?? "";
-    const separator = takeOne(`,${end}`);
-    if (separator === end) open.pop();
-    else if (separator === "" || !((end === "]" || takeName()) && takeValue())) return offset;
+  const message = parseError(text);
+  const [, position] = / JSON at position (\d+) \(line \d+ column \d+\)$/.exec(message) ?? [];
+  if (position !== undefined) return Number(position);
+  if (message === "Unexpected end of JSON input") return text.length;
+  return hasUnexpectedToken(text.slice(0, MAX_OFFSET)) ? tokenOffset(text) : undefined;
+}
+
+/** Returns the offset of the unexpected token: the shortest prefix of the text that contains it has the same error. */
+function tokenOffset(text: string): number {
+  let [without, within] = [0, Math.min(text.length, MAX_OFFSET)];
+  while (without + 1 < within) {
+    const middle = (without + within) >> 1;
+    if (hasUnexpectedToken(text.slice(0, middle))) within = middle;
+    else without = middle;
   }
-  take(SPACE);
-  return offset < text.length ? offset : undefined;
+  return without;
+}
+
+function hasUnexpectedToken(text: string): boolean {
+  return parseError(text).startsWith("Unexpected token ");
+}
+
+function parseError(text: string): string {
+  try {
+    JSON.parse(text);
+    return "";
+  } catch (error) {
+    return error instanceof Error ? error.message : "";
+  }
 }

@@ -7,8 +7,8 @@ import {
   VerifyApiKeyRequestSchema,
 } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { readBatchVerifyJson, readVerifyJson, readVerifyProto } from "../../../../src/transport/fast-path/codecs.ts";
+import { valueLimits } from "../../../../src/transport/wire/json/parse.ts";
 import { readJsonMessage } from "../../../../src/transport/wire/json/reader.ts";
-import { valueLimits } from "../../../../src/transport/wire/json/scan.ts";
 import { anyJson, damaged } from "./arbitrary-json.ts";
 import { outcomeOf } from "./messages.ts";
 

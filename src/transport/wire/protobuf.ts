@@ -1,24 +1,45 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { toConnectError } from "../../api/errors.ts";
 import { invalidArgument } from "../../domain/errors.ts";
-import { BODY, valueLimits } from "./json/scan.ts";
+import { BODY, type ValueLimits } from "./json/parse.ts";
+
+/** Reads a message from its binary form. Throws like `decodeBinary`. */
+export function readBinaryMessage<D extends DescMessage>(
+  desc: D,
+  bytes: Uint8Array,
+  limits: ValueLimits,
+): MessageShape<D> {
+  return decodeBinary(desc, bytes, limits, () => fromBinary(desc, bytes));
+}
+
+/**
+ * Decodes the binary form of a message. Throws `INVALID_ARGUMENT` if it is malformed, or has more fields than JSON may have values: an
+ * empty item takes two bytes and three microseconds, so 4 MiB of them would block the server for six seconds.
+ */
+export function decodeBinary<T>(
+  desc: DescMessage,
+  bytes: Uint8Array,
+  { values: max }: ValueLimits,
+  decode: (bytes: Uint8Array) => T,
+): T {
+  if (bytes.length > max * MIN_FIELD_BYTES && !hasFewFields(desc, bytes, max)) {
+    throw invalidArgument(BODY, `has more than ${max} values`, "TOO_MANY_ITEMS");
+  }
+  try {
+    return decode(bytes);
+  } catch {
+    // The library's error quotes what the caller sent, which may be a secret.
+    throw malformed();
+  }
+}
+
+/** Returns the error for a body that is no message of the RPC. */
+export function malformed(): Error {
+  return invalidArgument(BODY, "is not a well-formed request of this RPC");
+}
 
 /** The minimum size of a field: its tag, and a value or length. */
 const MIN_FIELD_BYTES = 2;
-
-/**
- * Returns a check that rejects a binary message with more fields than JSON may have values, before it is decoded: an empty item takes two
- * bytes and three microseconds, so 16 MiB of them would block the server for half a minute. Throws `INVALID_ARGUMENT`; malformed input is
- * left to the decoder.
- */
-export function fieldBound(desc: DescMessage, maxRequestBytes: number): (bytes: Uint8Array) => void {
-  const max = valueLimits(maxRequestBytes).values;
-  return (bytes) => {
-    if (bytes.length <= max * MIN_FIELD_BYTES || hasFewFields(desc, bytes, max)) return;
-    throw toConnectError(invalidArgument(BODY, `has more than ${max} values`, "TOO_MANY_ITEMS"));
-  };
-}
 
 function hasFewFields(desc: DescMessage, bytes: Uint8Array, max: number): boolean {
   try {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { syntaxErrorPosition } from "../../../src/transport/wire/json/syntax-error.ts";
+import { syntaxErrorPosition } from "../../../../src/transport/wire/json/syntax-error.ts";
 
 const at = (line: number, column: number) => ` at line ${line}, column ${column}`;
 
@@ -18,9 +18,13 @@ const FAULTS: readonly (readonly [text: string, position: string])[] = [
   ['{"a" 1}', at(1, 6)],
   ["{'a': 1}", at(1, 2)],
   ['["\u{1f511}", x]', at(1, 7)],
-  ["[01]", at(1, 2)],
-  ['["a\nb"]', at(1, 2)],
-  ["nul", at(1, 1)],
+  ["[01]", at(1, 3)],
+  ['["a\nb"]', at(1, 4)],
+  ['"\\x"', at(1, 3)],
+  ["nul", at(1, 4)],
+  ["[trux]", at(1, 5)],
+  ['["in JSON at position 3", nulx]', at(1, 30)],
+  [`[${"1,".repeat(32_000)}x]`, at(1, 64_002)],
   [`[${"1,".repeat(40_000)}x]`, ""],
 ];
 

@@ -1,0 +1,81 @@
+import { invalidArgument } from "../../../domain/errors.ts";
+import { type JsonValue, parseJson as parseText } from "../../../lib/json.ts";
+import { syntaxErrorPosition } from "./syntax-error.ts";
+
+/** Names the request body as a whole in an error. */
+export const BODY = "body";
+
+/** Nested objects and arrays. */
+export const MAX_JSON_DEPTH = 100;
+
+/** How much a request may contain, however small its parts are: each costs memory and time. */
+export interface ValueLimits {
+  /** Members of all objects and arrays together. */
+  readonly values: number;
+  /** Objects and their members: V8 needs a microsecond for a name that it has not seen in such an object. */
+  readonly members: number;
+}
+
+/** For batches of 4 MiB: the largest valid one has 1,000 items of 80 members and 100 scopes. */
+const BATCH_LIMITS: ValueLimits = { values: 250_000, members: 100_000 };
+const DEFAULT_LIMITS: ValueLimits = { values: 16_384, members: 16_384 };
+
+const MIB = 2 ** 20;
+
+/** Returns the limits of requests of up to `maxRequestBytes`. */
+export function valueLimits(maxRequestBytes: number): ValueLimits {
+  return maxRequestBytes > MIB ? BATCH_LIMITS : DEFAULT_LIMITS;
+}
+
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
+/** Returns the value of a JSON text in UTF-8. Throws `INVALID_ARGUMENT` if it is not JSON, or exceeds the limits. */
+export function parseJson(bytes: Uint8Array, limits: ValueLimits): JsonValue {
+  requireFewValues(bytes, limits);
+  const text = decodeUtf8(bytes);
+  const value = parseText(text);
+  if (value === undefined) throw invalidArgument(BODY, `is not JSON${syntaxErrorPosition(text)}`);
+  return value;
+}
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw invalidArgument(BODY, "is not UTF-8", "INVALID_CHARACTER");
+  }
+}
+
+const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
+const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/**
+ * Rejects a text with too many values, before it is parsed: 4 MiB of small objects with a name of their own each would take `JSON.parse`
+ * three seconds. Looks at punctuation outside of strings; whether the text is JSON at all is left to the parser.
+ */
+function requireFewValues(bytes: Uint8Array, limits: ValueLimits): void {
+  let [values, members, depth, isString] = [1, 0, 0, false];
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (isString) {
+      if (byte === BACKSLASH) at++;
+      else if (byte === QUOTE) isString = false;
+      continue;
+    }
+    if (byte === QUOTE) isString = true;
+    else if (byte === COMMA) values++;
+    else if (byte === COLON) members++;
+    else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
+    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+      values++;
+      if (byte === OPEN_OBJECT) members++;
+      if (++depth > MAX_JSON_DEPTH) throw invalidArgument(BODY, `is nested deeper than ${MAX_JSON_DEPTH}`, "TOO_LARGE");
+    }
+  }
+  if (values > limits.values) throw tooMany(limits.values, "values");
+  if (members > limits.members) throw tooMany(limits.members, "members");
+}
+
+function tooMany(limit: number, what: string): Error {
+  return invalidArgument(BODY, `has more than ${limit} ${what}`, "TOO_MANY_ITEMS");
+}
