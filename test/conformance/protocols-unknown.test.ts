@@ -1,12 +1,11 @@
 import type { DescMethodUnary } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { table } from "../support/conformance.ts";
 import { useProtocols } from "../support/protocols/protocols.ts";
 import type { Json } from "../support/rest.ts";
-import { callGrpc, frame, send } from "../support/wire.ts";
+import { send } from "../support/wire.ts";
 
 const suite = useProtocols();
 
@@ -56,29 +55,6 @@ test.for(table(CONTENT_TYPES))("an unknown path is 404 in the REST error form fo
     expect(answer.status, path).toBe(404);
     expect(answer.headers.get("content-type"), path).toMatch(/^application\/json/);
     expect(await answer.json(), path).toEqual(refusal(404, "NOT_FOUND", "PATH_NOT_FOUND"));
-  }
-});
-
-const GRPC_TYPES = [
-  "application/grpc",
-  "application/grpc+proto",
-  "application/grpc+json",
-  "application/grpc-web",
-  "application/grpc-web+proto",
-  "application/grpc-web+json",
-];
-
-test.for(table(GRPC_TYPES))("an unknown path is UNIMPLEMENTED for %s", async (type) => {
-  for (const path of NOWHERE.filter((path) => !path.startsWith("/v2alpha1"))) {
-    const headers = { "content-type": type };
-    const http1 = await send(suite.server.url + path, "POST", frame(Buffer.alloc(0)), headers);
-    expect([http1.status, http1.headers.get("content-type"), http1.text], path).toEqual([200, type, ""]);
-    expect([http1.headers.get("grpc-status"), http1.headers.get("grpc-message")], path).toEqual([
-      "12",
-      "the server does not implement this method",
-    ]);
-    const http2 = await callGrpc(suite.server.url, path, frame(Buffer.alloc(0)), headers);
-    expect(http2, path).toMatchObject({ http: 200, status: Code.Unimplemented, data: Buffer.alloc(0) });
   }
 });
 

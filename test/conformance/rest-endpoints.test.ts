@@ -1,5 +1,5 @@
 import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { readRestRules } from "../../src/transport/rest/http-rule.ts";
 import { expectRefused, table, useService } from "../support/conformance.ts";
@@ -56,37 +56,6 @@ test("each RPC has these paths, and no other", () => {
   expect(Object.fromEntries(rpcs.map((rpc) => [rpc.name, pathsOf(rpc)]))).toEqual(ENDPOINTS);
 });
 
-const NOWHERE = [
-  ["GET", "/v2alpha1/issuedApiKeys", "admin is part of the path"],
-  ["POST", "/v2alpha1/apiKeys:verify", "admin is part of the path"],
-  ["GET", "/v2alpha1/admin/derivedKeys/jwks.json", "the JWKS is public"],
-  ["POST", "/v2alpha1/admin/apiKeys:selfRevoke", "self-revocation is public"],
-  ["GET", "/admin/issuedApiKeys", "the version is part of the path"],
-  ["GET", "/v2alpha2/admin/issuedApiKeys", "there is one version"],
-  ["GET", "/v2alpha1/health/alive", "health has no version"],
-  ["GET", "/v2alpha1/admin/issuedApiKeys/", "a path has no slash at its end"],
-  ["GET", "/v2alpha1/admin/issuedapikeys", "case counts"],
-  ["POST", "/v2alpha1/admin/apiKeys:rotate", "a verb of another resource"],
-] as const;
-
-describe("unknown paths are 404:", () => {
-  test.each(table(NOWHERE))("%s %s: %s", async (method, path) => {
-    const answer = await rest(method, path, method === "POST" ? {} : undefined);
-    expectRefused(answer, { code: 404, status: "NOT_FOUND", reason: "PATH_NOT_FOUND" });
-  });
-});
-
-const WRONG_METHODS = [
-  ["DELETE", paths.issued, "GET, HEAD, POST"],
-  ["PUT", `${paths.issued}/x`, "GET, HEAD, PATCH"],
-  ["DELETE", `${paths.issued}/x`, "GET, HEAD, PATCH"],
-  ["POST", `${paths.imported}/x`, "DELETE, GET, HEAD, PATCH"],
-  ["GET", `${paths.keys}:verify`, "POST"],
-  ["GET", `${paths.keys}/x:revoke`, "POST"],
-  ["GET", paths.selfRevoke, "POST"],
-  ["POST", paths.jwks, "GET, HEAD"],
-] as const;
-
 const NEAR = [
   ["POST", `${paths.keys}/x:revok`, "/v2alpha1/admin/apiKeys/{key_id}:revoke"],
   ["POST", `${paths.keys}%3Averify`, "/v2alpha1/admin/apiKeys:verify"],
@@ -99,12 +68,4 @@ test.each(table(NEAR))("%s %s is 404, and the message names %s", async (method, 
   const answer = await rest(method, path, method === "POST" ? {} : undefined);
   expectRefused(answer, { code: 404, status: "NOT_FOUND", reason: "PATH_NOT_FOUND" });
   expect(answer.body.error.message).toContain(`; did you mean ${near}?`);
-});
-
-describe("a wrong method is 405 with the allowed methods:", () => {
-  test.each(table(WRONG_METHODS))("%s %s takes %s", async (method, path, allow) => {
-    const answer = await rest(method, path);
-    expectRefused(answer, { code: 405, status: "UNIMPLEMENTED", reason: "METHOD_NOT_ALLOWED" });
-    expect(answer.headers.get("allow")).toBe(allow);
-  });
 });

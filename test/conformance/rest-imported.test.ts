@@ -13,7 +13,6 @@ import {
   revoke,
   succeeded,
   table,
-  UNKNOWN_KEY_ID,
   UUID_V7,
   useService,
 } from "../support/conformance.ts";
@@ -213,17 +212,8 @@ const UNKNOWN = [
 ] as const;
 
 describe.each(table(UNKNOWN))("%s of an imported key", (method, body) => {
-  test("that does not exist is 404", async () => {
-    expectRefused(await rest(method, `${paths.imported}/${UNKNOWN_KEY_ID}`, body), notFound(UNKNOWN_KEY_ID));
-  });
-
   test("that is issued is 404", async () => {
     const { keyId } = await issue(rest);
     expectRefused(await rest(method, `${paths.imported}/${keyId}`, body), notFound(keyId));
-  });
-
-  test("with a malformed identifier is 400", async () => {
-    const field = method === "PATCH" ? "imported_api_key.key_id" : "key_id";
-    expectRefused(await rest(method, `${paths.imported}/x`, body), invalid(field));
   });
 });

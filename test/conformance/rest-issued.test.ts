@@ -111,13 +111,6 @@ describe("an issued key that does not exist", () => {
     const { keyId } = await importKey(rest);
     expectRefused(await rest("GET", `${paths.issued}/${keyId}`), notFound(keyId));
   });
-
-  test.each(table(["1", "not-a-uuid", `${UNKNOWN_KEY_ID}0`, "%20", "a%2Fb"]))(
-    "is 400 with the identifier %s",
-    async (keyId) => {
-      expectRefused(await rest("GET", `${paths.issued}/${keyId}`), invalid("key_id"));
-    },
-  );
 });
 
 describe("ttl", () => {

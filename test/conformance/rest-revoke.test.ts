@@ -171,14 +171,6 @@ describe("revoking refuses", () => {
     expect(await verify(rest, credential)).toMatchObject({ is_valid: true });
   });
 
-  const PATHS = [paths.keys, paths.issued, paths.imported];
-
-  test.each(table(PATHS))("an unknown or malformed identifier at %s", async (path) => {
-    const at = (keyId: string) => rest("POST", `${path}/${keyId}:revoke`, {});
-    expectRefused(await at(UNKNOWN_KEY_ID), notFound(UNKNOWN_KEY_ID));
-    expectRefused(await at("x"), invalid("key_id"));
-  });
-
   test("a key_id in the body that differs from the path", async () => {
     const { keyId } = await ofIssued();
     expectRefused(await byId(keyId, { key_id: UNKNOWN_KEY_ID }), invalid("key_id"));

@@ -6,12 +6,10 @@ import {
   expectRefused,
   ISSUED_SECRET,
   invalid,
-  notFound,
   precondition,
   RFC_3339_UTC,
   succeeded,
   table,
-  UNKNOWN_KEY_ID,
   useService,
 } from "../support/conformance.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
@@ -51,11 +49,6 @@ describe("rotation", () => {
   test("requires no body", async () => {
     const { keyId } = await issue(rest);
     expect(succeeded(await rest("POST", `${paths.issued}/${keyId}:rotate`)).secret).toMatch(ISSUED_SECRET);
-  });
-
-  test("is 404 for an unknown key and 400 for a malformed identifier", async () => {
-    expectRefused(await rotateAt(UNKNOWN_KEY_ID), notFound(UNKNOWN_KEY_ID));
-    expectRefused(await rotateAt("x"), invalid("key_id"));
   });
 });
 

@@ -191,16 +191,8 @@ describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) =>
     expect(await read(before.key_id)).toEqual(before);
   });
 
-  test("of an unknown key is 404", async () => {
-    expectRefused(await patch(UNKNOWN_KEY_ID, { name: "after" }), notFound(UNKNOWN_KEY_ID));
-  });
-
   test("of a key of the other kind is 404", async () => {
     const other = member === "issued_api_key" ? await importKey(rest) : await issue(rest);
     expectRefused(await patch(other.keyId, { name: "after" }), notFound(other.keyId));
-  });
-
-  test("with a malformed identifier is 400", async () => {
-    expectRefused(await patch("x", { name: "after" }), invalid(`${member}.key_id`));
   });
 });
