@@ -1,7 +1,7 @@
-import postgres from "postgres";
 import { describe, expect, test } from "vitest";
 import { derive, importKey, newRawKey, revoke, succeeded, table, useService } from "../support/conformance.ts";
 import { eventually } from "../support/keyhold.ts";
+import { lockTable } from "../support/locked-row.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
 import { seededBy } from "../support/seeded.ts";
 import { kidOf, rotateUnder, untilPublished } from "../support/signing-keys.ts";
@@ -25,14 +25,11 @@ async function credentialsOfEachType() {
 
 /** Runs `work` while no statement can read or write a key. */
 async function withoutKeys(work: () => Promise<void>): Promise<void> {
-  const sql = postgres(suite.server.ownerUrl, { max: 1 });
+  const unlock = await lockTable(suite.sql, "api_keys");
   try {
-    await sql.begin(async (sql) => {
-      await sql`LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE`;
-      await work();
-    });
+    await work();
   } finally {
-    await sql.end();
+    await unlock();
   }
 }
 

@@ -7,6 +7,7 @@ import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import { table } from "../support/conformance.ts";
+import { lockTable } from "../support/locked-row.ts";
 import type { CallRpc, Reply } from "../support/protocols/call.ts";
 import { derived, draft, imported, importHashed, issued, newRawKey, slowHashed } from "../support/protocols/keys.ts";
 import { useProtocols } from "../support/protocols/protocols.ts";
@@ -76,14 +77,7 @@ async function overloaded<T>(run: () => Promise<T>): Promise<T> {
  * thousand, which take seconds to process: on a busy machine, longer than the database may take to answer, and calls after them failed too.
  */
 async function holdAll(): Promise<() => Promise<void>> {
-  const held = Promise.withResolvers<void>();
-  const locked = Promise.withResolvers<void>();
-  const over = suite.sql.begin(async (sql) => {
-    await sql`LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE`;
-    locked.resolve();
-    await held.promise;
-  });
-  await locked.promise;
+  const unlock = await lockTable(suite.sql, "api_keys");
   const refused = Promise.withResolvers<void>();
   const pages = Array.from({ length: 21 }, async () => {
     const { status } = await suite.rest("GET", `${paths.issued}?page_size=1000`);
@@ -91,8 +85,8 @@ async function holdAll(): Promise<() => Promise<void>> {
   });
   await refused.promise;
   return async () => {
-    held.resolve();
-    await Promise.all([over, ...pages]);
+    await unlock();
+    await Promise.all(pages);
   };
 }
 

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { lockTable } from "../support/locked-row.ts";
 import { answered, type Reply } from "../support/protocols/call.ts";
 import { callOver } from "../support/protocols/connect.ts";
 import { issued } from "../support/protocols/keys.ts";
@@ -127,14 +128,11 @@ describe("the JSON of Connect", () => {
 describe("a deadline that passes while the database is stuck", () => {
   /** Runs `ask` while every query on keys waits. */
   async function whileStuck<T>(ask: () => Promise<T>): Promise<T> {
-    const sql = await suite.sql.reserve();
+    const unlock = await lockTable(suite.sql, "api_keys");
     try {
-      await sql`BEGIN`;
-      await sql`LOCK TABLE api_keys IN ACCESS EXCLUSIVE MODE`;
       return await ask();
     } finally {
-      await sql`ROLLBACK`;
-      sql.release();
+      await unlock();
     }
   }
 

@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from "./server.ts";
 export interface Suite {
   readonly server: TestServer;
   readonly rest: RestClient;
-  /** The service's database as its owner, to change stored times, lock and rename. */
+  /** Two connections to the service's database as its owner, to change stored times, lock and rename. */
   readonly sql: Sql;
 }
 
@@ -18,7 +18,7 @@ export function useService(environment: Record<string, string> = {}): Suite {
   let sql: Sql | undefined;
   beforeAll(async () => {
     server = await startTestServer(environment);
-    sql = postgres(server.ownerUrl, { max: 1 });
+    sql = postgres(server.ownerUrl, { max: 2 });
   });
   afterAll(async () => {
     await sql?.end();

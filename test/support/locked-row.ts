@@ -23,6 +23,22 @@ export async function lockRow(sql: Sql, keyId: string): Promise<LockedRow> {
   return { release: () => end("kept"), releaseDeleted: () => end("deleted") };
 }
 
+/** Locks a table, so that each statement on it waits. Returns the release. `sql` needs two connections. */
+export async function lockTable(sql: Sql, table: string): Promise<() => Promise<void>> {
+  const locked = Promise.withResolvers<void>();
+  const over = Promise.withResolvers<void>();
+  const transaction = sql.begin(async (tx) => {
+    await tx`LOCK TABLE ${tx(table)} IN ACCESS EXCLUSIVE MODE`;
+    locked.resolve();
+    await over.promise;
+  });
+  await Promise.race([locked.promise, transaction]);
+  return async () => {
+    over.resolve();
+    await transaction;
+  };
+}
+
 /** Returns whether a statement in this database waits for a lock. */
 export async function isAwaited(sql: ISql): Promise<boolean> {
   const [row] = await sql`

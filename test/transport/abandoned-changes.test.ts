@@ -3,25 +3,16 @@ import { request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import postgres, { type Sql } from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { table } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
 import { eventually } from "../support/keyhold.ts";
-import { isAwaited, type LockedRow, lockRow } from "../support/locked-row.ts";
+import { isAwaited, type LockedRow, lockRow, lockTable } from "../support/locked-row.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { issue, type Json, paths } from "../support/rest.ts";
 
 const suite = useGuardedService(() => ({ KEYHOLD_CACHE_SIZE: "0" }));
-
-let sql: Sql;
-
-beforeAll(() => {
-  sql = postgres(suite.server.ownerUrl, { max: 2 });
-});
-
-afterAll(() => sql.end());
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -90,13 +81,13 @@ const RPC = "keyhold.v2alpha1.IssuedApiKeysService/UpdateIssuedApiKey";
 
 /** Renames a key and disconnects while the change waits; the change then succeeds, or fails because the key was deleted. Returns its log lines. */
 async function abandon(rename: Rename, keyId: string, how: keyof LockedRow): Promise<Json[]> {
-  const row = await lockRow(sql, keyId);
+  const row = await lockRow(suite.sql, keyId);
   const requestId = randomUUID();
   const client = new AbortController();
   const outcome = rename(keyId, client.signal, { "x-request-id": requestId, ...authorization() }).catch(
     (error: unknown) => error,
   );
-  await eventually(() => isAwaited(sql));
+  await eventually(() => isAwaited(suite.sql));
   client.abort();
   expect(await outcome).toBeInstanceOf(Error);
   await row[how]();
@@ -139,11 +130,11 @@ test.each(WITH_DEADLINE)(
   "a change over %s that exceeds its deadline has one log line with its key",
   async (_, protocol, rename) => {
     const { keyId } = await issue(suite.rest);
-    const { release } = await lockRow(sql, keyId);
+    const { release } = await lockRow(suite.sql, keyId);
     const requestId = randomUUID();
     const headers = { "x-request-id": requestId, ...authorization(), ...DEADLINES[protocol] };
     await expect(rename(keyId, new AbortController().signal, headers)).rejects.toThrow();
-    expect(await isAwaited(sql)).toBe(true);
+    expect(await isAwaited(suite.sql)).toBe(true);
     await release();
     await eventually(async () => requestLines(requestId).length > 0);
     expect(requestLines(requestId)).toMatchObject([{ rpc: RPC, protocol, code: "DEADLINE_EXCEEDED", key_id: keyId }]);
@@ -156,23 +147,15 @@ test.each(NOTICED)(
   "a change over %s whose client disconnects during authentication has its key in the log only if it is executed",
   async (_, _protocol, rename) => {
     const { keyId } = await issue(suite.rest);
-    const table = Promise.withResolvers<void>();
-    const locked = Promise.withResolvers<void>();
-    const locking = sql.begin(async (tx) => {
-      await tx`LOCK TABLE api_keys`;
-      locked.resolve();
-      await table.promise;
-    });
-    await locked.promise;
+    const release = await lockTable(suite.sql, "api_keys");
     const requestId = randomUUID();
     const client = new AbortController();
     const outcome = rename(keyId, client.signal, { "x-request-id": requestId, ...authorization() }).catch(() => null);
-    await eventually(() => isAwaited(sql));
+    await eventually(() => isAwaited(suite.sql));
     client.abort();
     await outcome;
     await (await fetch(`${suite.server.url}/health/alive`)).text();
-    table.resolve();
-    await locking;
+    await release();
     await eventually(async () => requestLines(requestId).length > 0);
     const { body } = await suite.rest("GET", `${paths.issued}/${keyId}`);
     expect(requestLines(requestId)).toHaveLength(1);

@@ -1,6 +1,6 @@
 import { describe, test } from "vitest";
 import { CALLS, type CallTarget, type HostileRequest, OTHER_REQUESTS } from "../hostile/calls.ts";
-import { converse, toHttp1 } from "../hostile/http1.ts";
+import { converse } from "../hostile/http1.ts";
 import { fieldsOf, goawayFrame, HELLO, headersFrame, resetFrame } from "../hostile/http2.ts";
 import { UNKNOWN_KEY_ID } from "../support/conformance.ts";
 import { Flag, Frame, frame } from "../support/http2-wire.ts";
@@ -25,53 +25,6 @@ function named(kind: string): HostileRequest {
   if (request === undefined) throw new Error(`there is no request "${kind}"`);
   return request;
 }
-
-/** Requests to different parts of the server. */
-const FIRST = [
-  "GET /nope",
-  "GET /docs",
-  "HEAD /health/alive",
-  "OPTIONS /",
-  "rest GET GetJwks",
-  "connect proto GetJwks",
-];
-
-const SECOND = [
-  "grpc VerifyApiKey",
-  "grpc-web VerifyApiKey",
-  "connect json VerifyApiKey",
-  "connect get GetJwks",
-  "rest POST VerifyApiKey",
-  "rest GET ListIssuedApiKeys",
-  "rest PATCH UpdateIssuedApiKey",
-  "reflection",
-  "reflection grpc-web",
-  "health watch",
-  "unknown grpc",
-  "PUT rpc",
-  "DELETE rpc",
-  "GET /docs",
-  "GET /nope",
-  "POST /",
-];
-
-/** Bytes after the two requests in the same segment. */
-const ENDINGS = [
-  ["a malformed line", Buffer.from("BAD\r\n\r\n"), "half-close"],
-  ["a malformed line and a reset", Buffer.from("BAD\r\n\r\n"), "reset"],
-  ["a reset", Buffer.alloc(0), "reset"],
-  ["half a request", Buffer.from("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{"), "half-close"],
-] as const;
-
-describe.for(FIRST)("pipelined HTTP/1.1, %s", (first) => {
-  describe.for(SECOND)("then %s", (second) => {
-    test.for(ENDINGS)("then %s", async ([, tail, ending]) => {
-      const segment = Buffer.concat([toHttp1(named(first)), toHttp1(named(second)), tail]);
-      await converse(server.port, [segment], { ending });
-      await server.expectAlive();
-    });
-  });
-});
 
 /** Requests over HTTP/2, each with a part of its body. */
 const INTERRUPTED = [

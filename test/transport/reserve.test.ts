@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
-import postgres, { type Sql } from "postgres";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { useGuardedService } from "../support/guarded.ts";
 import { eventually } from "../support/keyhold.ts";
-import { lockRow } from "../support/locked-row.ts";
+import { lockRow, lockTable } from "../support/locked-row.ts";
 import { issue, paths, type RestClient } from "../support/rest.ts";
 
 /** What is reserved for revoking while one caller floods the server. */
@@ -11,18 +10,12 @@ import { issue, paths, type RestClient } from "../support/rest.ts";
 const suite = useGuardedService();
 const { rest } = suite;
 
-let sql: Sql;
 let flooding: RestClient;
 let floodingKeyId: string;
 /** Ends the flood. */
 let release: () => Promise<unknown> = async () => {};
 
-beforeAll(async () => {
-  sql = postgres(suite.server.ownerUrl, { max: 2 });
-});
-
 afterEach(() => release());
-afterAll(() => sql.end());
 
 const REASON = { reason: "REVOCATION_REASON_KEY_COMPROMISE" };
 const revoke = async (as: RestClient, keyId: string) =>
@@ -40,14 +33,7 @@ async function createFloodingCaller(): Promise<void> {
 
 /** Sends batches of unknown raw keys, whose look-ups wait for a table that only raw keys are in, until one is rejected. */
 async function floodVerifications(): Promise<void> {
-  const held = Promise.withResolvers<void>();
-  const locked = Promise.withResolvers<void>();
-  const over = sql.begin(async (tx) => {
-    await tx`LOCK TABLE raw_key_digests IN ACCESS EXCLUSIVE MODE`;
-    locked.resolve();
-    await held.promise;
-  });
-  await locked.promise;
+  const unlock = await lockTable(suite.sql, "raw_key_digests");
   const rejected = Promise.withResolvers<void>();
   const batches = Array.from({ length: 12 }, async () => {
     const requests = Array.from({ length: 1000 }, () => ({ credential: randomUUID() }));
@@ -55,8 +41,8 @@ async function floodVerifications(): Promise<void> {
     if (text.includes("OVERLOADED")) rejected.resolve();
   });
   release = async () => {
-    held.resolve();
-    await Promise.all([over, ...batches]);
+    await unlock();
+    await Promise.all(batches);
   };
   await rejected.promise;
 }
@@ -64,13 +50,13 @@ async function floodVerifications(): Promise<void> {
 /** Sends updates of a key whose row is locked, until every connection for changes waits for it. */
 async function floodChanges(): Promise<void> {
   const { keyId } = await issue(rest);
-  const row = await lockRow(sql, keyId);
+  const row = await lockRow(suite.sql, keyId);
   const updates = Array.from({ length: 12 }, (_, i) =>
     flooding("PATCH", `${paths.issued}/${keyId}`, { name: `name ${i}` }),
   );
   release = () => Promise.all([row.release(), ...updates]);
   await eventually(async () => {
-    const [waiting] = await sql`
+    const [waiting] = await suite.sql`
       SELECT count(*)::int FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database()`;
     return waiting?.count === 10;
   });

@@ -1,5 +1,5 @@
-import { beforeAll, describe, expect, test } from "vitest";
-import { revoke, table } from "../../support/conformance.ts";
+import { beforeAll, expect, test } from "vitest";
+import { revoke } from "../../support/conformance.ts";
 import { type Asked, type Fields, forwardAuth } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { issue } from "../../support/rest.ts";
@@ -60,21 +60,6 @@ test.each([
   [8193, "VERIFICATION_ERROR_INVALID_FORMAT"],
 ])("a credential of %i characters: %s", async (length, reason) => {
   expect(await ask(bearer("a".repeat(length)))).toMatchObject({ status: 401, reason });
-});
-
-describe("a gateway is refused with", () => {
-  const REFUSED = table<readonly [string, () => Fields]>([
-    ["no token", () => []],
-    ["an unknown token", () => [["X-Keyhold-Authorization", "Bearer kh_v1_nonsense"]]],
-    ["a token without the scope", () => [["X-Keyhold-Authorization", `Bearer ${suite.token("keyhold:keys.read")}`]]],
-    ["its token as the credential of the client", () => bearer(suite.token("keyhold:verify"))],
-  ]);
-
-  test.for(REFUSED)("%s", async ([, headers]) => {
-    const answer = await forwardAuth(suite.server, { headers: [...headers(), ...bearer(key.secret)].slice(0, 2) });
-    expect([answer.status, answer.reason]).toEqual([503, "CALLER_NOT_PERMITTED"]);
-    expect(answer.headers["www-authenticate"]).toBeUndefined();
-  });
 });
 
 test("the endpoint is off by default", async () => {
