@@ -3,7 +3,16 @@ import { ApiKeysService, TokenAlgorithm, VerificationError } from "../../gen/key
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { alreadyExists, expectRefused, expire, invalid, newRawKey, succeeded, table } from "../support/conformance.ts";
+import {
+  alreadyExists,
+  expectRefused,
+  expire,
+  invalid,
+  keyKinds,
+  newRawKey,
+  succeeded,
+  table,
+} from "../support/conformance.ts";
 import { answered, type CallRpc } from "../support/protocols/call.ts";
 import { imported, issued } from "../support/protocols/keys.ts";
 import { useProtocols } from "../support/protocols/protocols.ts";
@@ -176,10 +185,8 @@ const INVALID = table([
 ] as const);
 
 describe.each(INVALID)("a restriction with %s", (_, ip_restriction, fields) => {
-  test.each([paths.issued, paths.imported])("is refused at %s", async (path) => {
-    const raw_key = path === paths.imported ? newRawKey() : undefined;
-    const answer = await rest("POST", path, { name: "n", actor_id: "a", raw_key, ip_restriction });
-    expectRefused(answer, invalid(...fields));
+  test.each(keyKinds(rest))("is refused for an $kind key", async ({ path, required }) => {
+    expectRefused(await rest("POST", path, { ...required(), ip_restriction }), invalid(...fields));
   });
 
   test("is refused as an item of a batch", async () => {
@@ -202,17 +209,7 @@ beforeAll(async () => {
 });
 afterAll(() => other?.close());
 
-describe.each([
-  [paths.issued, "issued_api_key"],
-  [paths.imported, "imported_api_key"],
-])("an update of a key at %s", (path, resource) => {
-  async function create() {
-    const raw_key = path === paths.imported ? newRawKey() : undefined;
-    const body = succeeded(await rest("POST", path, { name: "n", actor_id: "a", raw_key }));
-    const { key_id: keyId } = body.issued_api_key ?? body;
-    return { keyId, credential: body.secret ?? raw_key ?? "" };
-  }
-
+describe.each(keyKinds(rest))("an update of an $kind key", ({ path, resource, make: create }) => {
   /** Returns whether the credential is accepted at each node, from an address of documentation. */
   async function acceptedAt(credential: string): Promise<boolean[]> {
     const nodes = [rest, restClient(other ?? expect.unreachable())];

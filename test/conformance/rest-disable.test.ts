@@ -6,12 +6,13 @@ import {
   expire,
   importKey,
   invalid,
+  keyKinds,
   notFound,
   precondition,
   RFC_3339_UTC,
+  recordsOf,
   revoke,
   succeeded,
-  table,
   UNKNOWN_KEY_ID,
   useService,
 } from "../support/conformance.ts";
@@ -20,26 +21,11 @@ import { issue, type Json, paths, verify } from "../support/rest.ts";
 const suite = useService();
 const { rest } = suite;
 
-const KINDS = [
-  ["issued", paths.issued, paths.imported, (fields: Json = {}) => ofIssued(fields)],
-  ["imported", paths.imported, paths.issued, (fields: Json = {}) => ofImported(fields)],
-] as const;
-
-async function ofIssued(fields: Json) {
-  const { keyId, secret } = await issue(rest, fields);
-  return { keyId, credential: secret };
-}
-
-async function ofImported(fields: Json) {
-  const { keyId, rawKey } = await importKey(rest, fields);
-  return { keyId, credential: rawKey };
-}
-
 const disable = (keyId: string, body: Json = {}) => rest("POST", `${paths.keys}/${keyId}:disable`, body);
 const enable = (keyId: string) => rest("POST", `${paths.keys}/${keyId}:enable`, {});
 const DISABLED = { is_valid: false, error_code: "VERIFICATION_ERROR_DISABLED", error_message: "the key is disabled" };
 
-describe.each(table(KINDS))("disabling an %s key", (kind, own, other, make) => {
+describe.each(keyKinds(rest))("disabling an $kind key", ({ kind, path: own, otherPath: other, make }) => {
   const read = async (keyId: string) => succeeded(await rest("GET", `${own}/${keyId}`));
 
   test("is stored, returned and lifted by enabling", async () => {
@@ -145,10 +131,7 @@ describe.each(table(KINDS))("disabling an %s key", (kind, own, other, make) => {
     await disable(one.keyId);
     const idsOf = async (status: string) => {
       const filter = encodeURIComponent(`actor_id="${actor_id}" AND status=${status}`);
-      const page = succeeded(await rest("GET", `${own}?filter=${filter}`));
-      return Object.values(page)
-        .flatMap((value) => (Array.isArray(value) ? value : []))
-        .map(({ key_id }) => key_id);
+      return recordsOf(succeeded(await rest("GET", `${own}?filter=${filter}`))).map(({ key_id }) => key_id);
     };
     expect(await idsOf("KEY_STATUS_DISABLED")).toEqual([one.keyId]);
     expect(await idsOf("KEY_STATUS_ACTIVE")).toEqual([two.keyId]);

@@ -4,8 +4,8 @@ import {
   derive,
   expectRefused,
   expire,
-  importKey,
   invalid,
+  keyKinds,
   newRawKey,
   precondition,
   revoke,
@@ -19,11 +19,6 @@ import { issue, type Json, paths, verify } from "../support/rest.ts";
 const suite = useService();
 const { rest } = suite;
 
-const KINDS = [
-  ["issued", paths.issued, async (fields: Json) => (await issue(rest, fields)).record],
-  ["imported", paths.imported, async (fields: Json) => (await importKey(rest, fields)).record],
-] as const;
-
 /** Returns the time so many hours from now, in whole milliseconds. */
 function inHours(hours: number): string {
   return new Date(Date.now() + hours * 3_600_000).toISOString();
@@ -34,8 +29,9 @@ function written(time: string): string {
   return time.replace(/\.000Z$/, "Z");
 }
 
-describe.each(table(KINDS))("the expiry of an %s key", (kind, path, make) => {
-  const field = (name: string) => `${kind}_api_key.${name}`;
+describe.each(keyKinds(rest))("the expiry of an $kind key", ({ path, resource, required, ...of }) => {
+  const make = async (fields: Json) => (await of.make(fields)).record;
+  const field = (name: string) => `${resource}.${name}`;
   const patch = (keyId: string, body: Json, mask?: string) =>
     rest("PATCH", `${path}/${keyId}${mask === undefined ? "" : `?update_mask=${mask}`}`, body);
   const move = (keyId: string, body: Json) => patch(keyId, body, "expire_time");
@@ -109,10 +105,9 @@ describe.each(table(KINDS))("the expiry of an %s key", (kind, path, make) => {
   test.each(table(TIMES))("cannot be %s", async (time, reason) => {
     const key = await make({ ttl: "2h" });
     const { key_id: keyId } = key;
-    const fields = { name: "a key", actor_id: "actor_1", ...(kind === "imported" && { raw_key: newRawKey() }) };
     for (const [answer, name] of [
       [await move(keyId, { expire_time: time }), field("expire_time")],
-      [await rest("POST", path, { ...fields, expire_time: time }), "expire_time"],
+      [await rest("POST", path, { ...required(), expire_time: time }), "expire_time"],
     ] as const) {
       expectRefused(answer, invalid(name));
       expect(answer.body.error.details[1].field_violations[0].reason).toEqual(reason);
@@ -124,8 +119,7 @@ describe.each(table(KINDS))("the expiry of an %s key", (kind, path, make) => {
     const { key_id: keyId } = await make({ ttl: "2h" });
     const both = { ttl: "1h", expire_time: inHours(1) };
     expectRefused(await patch(keyId, both, "ttl,expire_time"), invalid(field("expire_time")));
-    const fields = { name: "a key", actor_id: "actor_1", ...(kind === "imported" && { raw_key: newRawKey() }) };
-    expectRefused(await rest("POST", path, { ...fields, ...both }), invalid("expire_time"));
+    expectRefused(await rest("POST", path, { ...required(), ...both }), invalid("expire_time"));
     expectRefused(await patch(keyId, { name: "a" }, "ttl"), invalid("update_mask"));
     expectRefused(await patch(keyId, { ttl: "1h" }, "expire_time"), invalid("update_mask"));
     expectRefused(await patch(keyId, { ttl: "11y" }), invalid(field("ttl")));

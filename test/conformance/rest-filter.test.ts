@@ -1,15 +1,16 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import {
   expectRefused,
-  importKey,
   invalid,
+  keyKinds,
+  recordsOf,
   revoke,
   succeeded,
   table,
   useService,
   withQuery,
 } from "../support/conformance.ts";
-import { issue, type Json, paths } from "../support/rest.ts";
+import type { Json } from "../support/rest.ts";
 
 const suite = useService();
 const { rest } = suite;
@@ -21,11 +22,6 @@ const KEYS: readonly Json[] = [
   { name: "backup", actor_id: 'say "hi" AND bye', scopes: [], ttl: "1h" },
   { name: "old", actor_id: "user_2", scopes: ["write:all"], metadata: { env: "" } },
 ];
-
-const KINDS = [
-  ["issued", paths.issued, async (fields: Json) => (await issue(rest, fields)).record],
-  ["imported", paths.imported, async (fields: Json) => (await importKey(rest, fields)).record],
-] as const;
 
 const T0 = "2020-01-01T00:00:00Z";
 
@@ -53,18 +49,17 @@ const REFUSED: readonly (readonly [filter: string, position: number])[] = [
   ['name="\u{1f511}" AND owner=b', 14],
 ];
 
-describe.each(table(KINDS))("a filter of %s keys", (_, path, make) => {
+describe.each(keyKinds(rest))("a filter of $kind keys", ({ path, make }) => {
   const list = (filter: string) => rest("GET", withQuery(path, { filter }));
   const records: Json[] = [];
 
   beforeAll(async () => {
-    for (const fields of KEYS) records.unshift(await make(fields));
+    for (const fields of KEYS) records.unshift((await make(fields)).record);
     await revoke(rest, records[0].key_id, { reason: "REVOCATION_REASON_SUPERSEDED" });
   });
 
   async function names(filter: string): Promise<string[]> {
-    const body = succeeded(await list(filter));
-    return (body.issued_api_keys ?? body.imported_api_keys).map(({ name }: Json) => name);
+    return recordsOf(succeeded(await list(filter))).map(({ name }) => name);
   }
 
   test.each(table(FILTERS))("%s finds %s", async (filter, found) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { expectRefused, importKey, invalid, newRawKey, succeeded, table, useService } from "../support/conformance.ts";
+import { expectRefused, importKey, invalid, keyKinds, succeeded, table, useService } from "../support/conformance.ts";
 import { type Answer, issue, type Json, paths } from "../support/rest.ts";
 
 const suite = useService();
@@ -69,12 +69,7 @@ const REFUSED: readonly (readonly [what: string, fields: Json, field: string])[]
   ["an empty request identifier", { request_id: "" }, "request_id"],
 ];
 
-const KINDS = [
-  ["issued", paths.issued, () => ({ name: "n", actor_id: "a" })],
-  ["imported", paths.imported, () => ({ name: "n", actor_id: "a", raw_key: newRawKey() })],
-] as const;
-
-describe.each(table(KINDS))("for an %s key", (_, path, required) => {
+describe.each(keyKinds(rest))("for an $kind key", ({ path, required }) => {
   test.each(table(TAKEN))("%s is accepted", async (_, fields) => {
     const { issued_api_key, ...rest_ } = succeeded(await rest("POST", path, { ...required(), ...fields }));
     expect(issued_api_key ?? rest_).toMatchObject(fields);

@@ -3,7 +3,9 @@ import {
   alreadyExists,
   expectRefused,
   importKey,
+  keyKinds,
   newRawKey,
+  recordsOf,
   revoke,
   succeeded,
   table,
@@ -20,33 +22,14 @@ let requests = 0;
 /** Visible ASCII of the maximum length. */
 const newRequestId = () => `request-${requests++}-`.padEnd(128, "~");
 
-const KINDS = [
-  [
-    "issued",
-    paths.issued,
-    () => ({ name: "n", actor_id: newRawKey(), scopes: ["a", "b"], ttl: "1h", metadata: { k: "v", l: "w" } }),
-  ],
-  [
-    "imported",
-    paths.imported,
-    () => ({
-      name: "n",
-      actor_id: newRawKey(),
-      scopes: ["a", "b"],
-      ttl: "1h",
-      metadata: { k: "v", l: "w" },
-      raw_key: newRawKey(),
-    }),
-  ],
-] as const;
-
-describe.each(table(KINDS))("a request to create an %s key with a request_id", (_, path, fields) => {
+describe.each(keyKinds(rest))("a request to create an $kind key with a request_id", ({ path, required }) => {
+  const more = { scopes: ["a", "b"], ttl: "1h", metadata: { k: "v", l: "w" } };
+  const fields = () => ({ ...required(), ...more, name: "n", actor_id: newRawKey() });
   const make = (body: Json) => rest("POST", path, body);
   const recordOf = (body: Json) => body.issued_api_key ?? body;
 
   async function countOf(actor_id: string): Promise<number> {
-    const body = succeeded(await rest("GET", withQuery(path, { filter: `actor_id="${actor_id}"` })));
-    return (body.issued_api_keys ?? body.imported_api_keys).length;
+    return recordsOf(succeeded(await rest("GET", withQuery(path, { filter: `actor_id="${actor_id}"` })))).length;
   }
 
   test("that is retried returns the first record, without a secret, and creates no second key", async () => {

@@ -5,8 +5,9 @@ import {
   endGrace,
   expectRefused,
   expire,
-  importKey,
   invalid,
+  type KeyKind,
+  keyKinds,
   newRawKey,
   notFound,
   precondition,
@@ -17,7 +18,7 @@ import {
   UNKNOWN_KEY_ID,
   useService,
 } from "../support/conformance.ts";
-import { issue, type Json, paths, verify } from "../support/rest.ts";
+import { type Json, paths, verify } from "../support/rest.ts";
 
 const suite = useService();
 const { rest } = suite;
@@ -31,26 +32,13 @@ const REASONS = [
 ] as const;
 const [, COMPROMISE, , SUPERSEDED, WITHDRAWN] = REASONS;
 
-const KINDS = [
-  ["issued", paths.issued, paths.imported, async () => ofIssued()],
-  ["imported", paths.imported, paths.issued, async () => ofImported()],
-] as const;
-
-async function ofIssued(fields: Json = {}) {
-  const { keyId, secret } = await issue(rest, fields);
-  return { keyId, credential: secret };
-}
-
-async function ofImported(fields: Json = {}) {
-  const { keyId, rawKey } = await importKey(rest, fields);
-  return { keyId, credential: rawKey };
-}
+const [{ make: ofIssued }] = keyKinds(rest) as [KeyKind];
 
 const byId = (keyId: string, body: Json = {}) => rest("POST", `${paths.keys}/${keyId}:revoke`, body);
 const byItself = (credential: string, body: Json = {}) => rest("POST", paths.selfRevoke, { credential, ...body });
 const alreadyRevoked = (keyId: string) => precondition("API_KEY_ALREADY_REVOKED", keyId);
 
-describe.each(table(KINDS))("revoking an %s key", (_, own, other, make) => {
+describe.each(keyKinds(rest))("revoking an $kind key", ({ path: own, otherPath: other, make }) => {
   const read = async (keyId: string) => succeeded(await rest("GET", `${own}/${keyId}`));
 
   test.each(table(REASONS))("for %s is stored and returned", async (reason) => {

@@ -4,8 +4,10 @@ import {
   derive,
   expectRefused,
   expire,
-  importKey,
+  type KeyKind,
+  keyKinds,
   precondition,
+  recordsOf,
   revoke,
   succeeded,
   table,
@@ -19,26 +21,7 @@ const { rest } = suite;
 
 type Status = "ACTIVE" | "REVOKED" | "EXPIRED";
 
-/** A key of either kind. */
-interface Made {
-  readonly keyId: string;
-  readonly credential: string;
-}
-
-const KINDS = [
-  ["issued", paths.issued, issued],
-  ["imported", paths.imported, imported],
-] as const;
-
-async function issued(fields: Json): Promise<Made> {
-  const { keyId, secret } = await issue(rest, fields);
-  return { keyId, credential: secret };
-}
-
-async function imported(fields: Json): Promise<Made> {
-  const { keyId, rawKey } = await importKey(rest, fields);
-  return { keyId, credential: rawKey };
-}
+const [issued, imported] = keyKinds(rest) as [KeyKind, KeyKind];
 
 const STATES: readonly (readonly [Status, string, (keyId: string) => Promise<unknown>])[] = [
   ["ACTIVE", "is made", async () => {}],
@@ -65,7 +48,7 @@ async function expireThenRevoke(keyId: string): Promise<void> {
 
 const ALL: readonly Status[] = ["ACTIVE", "REVOKED", "EXPIRED"];
 
-describe.each(table(KINDS))("the status of an %s key", (_, path, make) => {
+describe.each(keyKinds(rest))("the status of an $kind key", ({ path, make }) => {
   test.each(table(STATES))("is %s when it %s, in every response", async (status, what, reach) => {
     const actor_id = `${what} (${path})`;
     const { keyId, credential } = await make({ actor_id });
@@ -84,16 +67,15 @@ describe.each(table(KINDS))("the status of an %s key", (_, path, make) => {
   });
 
   async function list(path: string, filter: string): Promise<Json[]> {
-    const body = succeeded(await rest("GET", withQuery(path, { filter })));
-    const records: Json[] = body.issued_api_keys ?? body.imported_api_keys;
+    const records = recordsOf(succeeded(await rest("GET", withQuery(path, { filter }))));
     return records.map(({ key_id, status }) => ({ key_id, status }));
   }
 });
 
-const OPERATIONS: readonly (readonly [string, () => Promise<Made>, string, (url: string) => Promise<Json>])[] = [
-  ["updating an issued key", () => issued({}), paths.issued, (url) => rest("PATCH", url, { name: "new" })],
-  ["updating an imported key", () => imported({}), paths.imported, (url) => rest("PATCH", url, { name: "new" })],
-  ["rotating an issued key", () => issued({}), paths.issued, (url) => rest("POST", `${url}:rotate`, {})],
+const OPERATIONS: readonly (readonly [string, KeyKind, (url: string) => Promise<Json>])[] = [
+  ["updating an issued key", issued, (url) => rest("PATCH", url, { name: "new" })],
+  ["updating an imported key", imported, (url) => rest("PATCH", url, { name: "new" })],
+  ["rotating an issued key", issued, (url) => rest("POST", `${url}:rotate`, {})],
 ];
 
 const INACTIVE: readonly (readonly [string, reason: string, (keyId: string) => Promise<unknown>])[] = [
@@ -102,7 +84,7 @@ const INACTIVE: readonly (readonly [string, reason: string, (keyId: string) => P
   ["is revoked and has expired", "API_KEY_REVOKED", expireThenRevoke],
 ];
 
-describe.each(table(OPERATIONS))("%s", (_, make, path, call) => {
+describe.each(table(OPERATIONS))("%s", (_, { make, path }, call) => {
   test.each(table(INACTIVE))("that %s is 409, and changes nothing", async (_, reason, reach) => {
     const { keyId } = await make();
     await reach(keyId);

@@ -1,5 +1,16 @@
 import { describe, expect, test } from "vitest";
-import { derive, expire, importKey, revoke, succeeded, table, useService } from "../support/conformance.ts";
+import {
+  derive,
+  expire,
+  importKey,
+  type KeyKind,
+  keyKinds,
+  type MadeKey,
+  revoke,
+  succeeded,
+  table,
+  useService,
+} from "../support/conformance.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
 
 const suite = useService();
@@ -7,30 +18,17 @@ const { rest } = suite;
 
 const ALGORITHMS = ["JWT", "MACAROON"] as const;
 
-interface Parent {
-  readonly keyId: string;
-  readonly credential: string;
-}
+const [issued, imported] = keyKinds(rest) as [KeyKind, KeyKind];
 
-async function issued(): Promise<Parent> {
-  const { keyId, secret } = await issue(rest, { scopes: ["a"] });
-  return { keyId, credential: secret };
-}
-
-async function imported(): Promise<Parent> {
-  const { keyId, rawKey } = await importKey(rest, { scopes: ["a"] });
-  return { keyId, credential: rawKey };
-}
-
-async function selfRevoke({ credential }: Parent): Promise<void> {
+async function selfRevoke({ credential }: MadeKey): Promise<void> {
   succeeded(await rest("POST", paths.selfRevoke, { credential, reason: "REVOCATION_REASON_KEY_COMPROMISE" }));
 }
 
-async function remove({ keyId }: Parent): Promise<void> {
+async function remove({ keyId }: MadeKey): Promise<void> {
   succeeded(await rest("DELETE", `${paths.imported}/${keyId}`));
 }
 
-async function removeAndImportAgain(parent: Parent): Promise<void> {
+async function removeAndImportAgain(parent: MadeKey): Promise<void> {
   await remove(parent);
   await importKey(rest, { raw_key: parent.credential, scopes: ["a"] });
 }
@@ -38,24 +36,24 @@ async function removeAndImportAgain(parent: Parent): Promise<void> {
 /** Ends of a token's parent, and the verdict on the token from then on. */
 const ENDS: readonly (readonly [
   what: string,
-  make: () => Promise<Parent>,
-  end: (parent: Parent) => Promise<unknown>,
+  make: KeyKind["make"],
+  end: (parent: MadeKey) => Promise<unknown>,
   code: string,
 ])[] = [
-  ["an issued key that is revoked", issued, ({ keyId }) => revoke(rest, keyId), "REVOKED"],
-  ["an issued key that revokes itself", issued, selfRevoke, "REVOKED"],
+  ["an issued key that is revoked", issued.make, ({ keyId }) => revoke(rest, keyId), "REVOKED"],
+  ["an issued key that revokes itself", issued.make, selfRevoke, "REVOKED"],
   [
     "an issued key that is rotated",
-    issued,
+    issued.make,
     ({ keyId }) => rest("POST", `${paths.issued}/${keyId}:rotate`, {}),
     "REVOKED",
   ],
-  ["an issued key that expires", issued, ({ keyId }) => expire(suite, keyId), "EXPIRED"],
-  ["an imported key that is revoked", imported, ({ keyId }) => revoke(rest, keyId), "REVOKED"],
-  ["an imported key that revokes itself", imported, selfRevoke, "REVOKED"],
-  ["an imported key that is deleted", imported, remove, "NOT_FOUND"],
-  ["an imported key that is deleted and imported again", imported, removeAndImportAgain, "NOT_FOUND"],
-  ["an imported key that expires", imported, ({ keyId }) => expire(suite, keyId), "EXPIRED"],
+  ["an issued key that expires", issued.make, ({ keyId }) => expire(suite, keyId), "EXPIRED"],
+  ["an imported key that is revoked", imported.make, ({ keyId }) => revoke(rest, keyId), "REVOKED"],
+  ["an imported key that revokes itself", imported.make, selfRevoke, "REVOKED"],
+  ["an imported key that is deleted", imported.make, remove, "NOT_FOUND"],
+  ["an imported key that is deleted and imported again", imported.make, removeAndImportAgain, "NOT_FOUND"],
+  ["an imported key that expires", imported.make, ({ keyId }) => expire(suite, keyId), "EXPIRED"],
 ];
 
 describe.each(table(ALGORITHMS))("a %s is invalid at once", (algorithm) => {
@@ -63,7 +61,7 @@ describe.each(table(ALGORITHMS))("a %s is invalid at once", (algorithm) => {
     (await derive(rest, credential, { algorithm: `TOKEN_ALGORITHM_${algorithm}` })).token;
 
   test.each(table(ENDS))("after its parent, %s, and so is every token derived from it", async (_, make, end, code) => {
-    const parent = await make();
+    const parent = await make({ scopes: ["a"] });
     const token = await tokenOf(parent.credential);
     const children = [];
     for (const other of ALGORITHMS) {

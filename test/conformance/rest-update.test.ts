@@ -4,6 +4,7 @@ import {
   expectRefused,
   importKey,
   invalid,
+  keyKinds,
   notFound,
   succeeded,
   table,
@@ -17,12 +18,8 @@ const { rest } = suite;
 
 const START = { name: "before", scopes: ["a", "b"], metadata: { k: "v", l: "w" }, ttl: "1h" };
 
-const KINDS = [
-  ["issued", paths.issued, "issued_api_key", async () => (await issue(rest, START)).record],
-  ["imported", paths.imported, "imported_api_key", async () => (await importKey(rest, START)).record],
-] as const;
-
-describe.each(table(KINDS))("an update of an %s key", (_, path, member, make) => {
+describe.each(keyKinds(rest))("an update of an $kind key", ({ path, resource: member, ...of }) => {
+  const make = async () => (await of.make(START)).record;
   const url = (keyId: string, mask?: string) =>
     `${path}/${keyId}${mask === undefined ? "" : `?update_mask=${encodeURIComponent(mask)}`}`;
   const patch = (keyId: string, body: Json, mask?: string) => rest("PATCH", url(keyId, mask), body);

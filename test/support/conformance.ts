@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect } from "vitest";
-import { type Answer, type Json, paths, type RestClient, restClient } from "./rest.ts";
+import { type Answer, issue, type Json, paths, type RestClient, restClient } from "./rest.ts";
 import { startTestServer, type TestServer } from "./server.ts";
 
 /** The real service for a test file. Its properties are available within tests and hooks only. */
@@ -74,6 +74,54 @@ export async function importKey(
   const body = { raw_key: newRawKey(), name: "a key", actor_id: "actor_1", ...fields };
   const record = succeeded(await rest("POST", paths.imported, body));
   return { rawKey: body.raw_key, keyId: record.key_id, record };
+}
+
+/** A key of either kind. */
+export interface MadeKey {
+  readonly keyId: string;
+  /** Its secret or raw key. */
+  readonly credential: string;
+  readonly record: Json;
+}
+
+/** A kind of key with its collection. */
+export interface KeyKind {
+  readonly kind: "issued" | "imported";
+  readonly path: string;
+  /** The collection of the other kind. */
+  readonly otherPath: string;
+  /** The member of a request that has the key. */
+  readonly resource: string;
+  /** Returns the required fields of a creation. */
+  required(): Json;
+  make(fields?: Json): Promise<MadeKey>;
+}
+
+/** Returns both kinds, for cases that hold for each. */
+export function keyKinds(rest: RestClient): readonly KeyKind[] {
+  const required = () => ({ name: "a key", actor_id: "actor_1" });
+  return [
+    {
+      ...{ kind: "issued", path: paths.issued, otherPath: paths.imported, resource: "issued_api_key", required },
+      make: async (fields) => {
+        const { secret: credential, ...key } = await issue(rest, fields);
+        return { ...key, credential };
+      },
+    },
+    {
+      ...{ kind: "imported", path: paths.imported, otherPath: paths.issued, resource: "imported_api_key" },
+      required: () => ({ ...required(), raw_key: newRawKey() }),
+      make: async (fields) => {
+        const { rawKey: credential, ...key } = await importKey(rest, fields);
+        return { ...key, credential };
+      },
+    },
+  ];
+}
+
+/** Returns the keys of a page of either kind. */
+export function recordsOf(page: Json): Json[] {
+  return page.issued_api_keys ?? page.imported_api_keys;
 }
 
 /** Derives a token and returns the token message. */
