@@ -2,13 +2,13 @@ import { fieldError, KeyholdError } from "../domain/errors.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import type { TextEncoding } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
+import { wrapSecret } from "../domain/wrapped-secret.ts";
 import { equalBytes } from "../lib/bytes.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
 import { parseHmacKey } from "./input/hmac-key.ts";
 import { hmacKeyOf, unwrapHmacKey } from "./schemes.ts";
 import type { HmacKeyRecord, HmacKeyStore, ListedHmacKey } from "./store.ts";
-import { wrapSecret } from "./wrap.ts";
 
 export interface HmacKeysContext {
   readonly store: HmacKeyStore;

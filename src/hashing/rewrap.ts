@@ -1,8 +1,8 @@
 import type { KeyRing } from "../domain/server-keys.ts";
+import { unwrapSecret, type WrapPurpose, type Wrapped, wrapSecret } from "../domain/wrapped-secret.ts";
 import type { Random } from "../lib/random.ts";
 import { affixesOf, hmacKeyOf } from "./schemes.ts";
 import type { RewrapStore } from "./store.ts";
-import { unwrapSecret, type WrapPurpose, type Wrapped, wrapSecret } from "./wrap.ts";
 
 export interface RewrapContext {
   readonly store: RewrapStore;

@@ -1,8 +1,8 @@
 import type { HashAlgorithm, HashScheme, HashSchemeSpec } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
+import { unwrapSecret, type Wrapped, wrapSecret } from "../domain/wrapped-secret.ts";
 import type { Random } from "../lib/random.ts";
 import type { HashSchemeRecord, HmacKeyRecord, StoredHashing } from "./store.ts";
-import { unwrapSecret, type Wrapped, wrapSecret } from "./wrap.ts";
 
 /** Slots of schemes whose hashes have no salt: each verification of an unknown raw key computes all of them. */
 export const FAST_SLOTS = { first: 1, last: 8 } as const;
@@ -34,11 +34,11 @@ export function unwrapAffixes(
 }
 
 export function hmacKeyOf({ hmacKeyId }: Pick<HmacKeyRecord, "hmacKeyId">) {
-  return { purpose: "hmac key", name: hmacKeyId } as const;
+  return { purpose: "hmac key", name: hmacKeyId, version: 1 } as const;
 }
 
 export function affixesOf(algorithm: HashAlgorithm, slot: number) {
-  return { purpose: "hash affixes", name: `${algorithm} ${slot}` } as const;
+  return { purpose: "hash affixes", name: `${algorithm} ${slot}`, version: 1 } as const;
 }
 
 /**

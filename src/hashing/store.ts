@@ -1,5 +1,5 @@
 import type { HashAlgorithm } from "../domain/raw-key-hash.ts";
-import type { Wrapped } from "./wrap.ts";
+import type { Wrapped } from "../domain/wrapped-secret.ts";
 
 /** A stored HMAC key. */
 export interface HmacKeyRecord extends Wrapped {

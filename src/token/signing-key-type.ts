@@ -35,7 +35,7 @@ export const PRIVATE_KEY_SIZE = 32;
 
 /** The keys of one algorithm. */
 export interface SigningKeyType {
-  /** First byte of a wrapped private key (`signing-key-wrap.ts`). */
+  /** First byte of a wrapped private key (`domain/wrapped-secret.ts`). */
   readonly wrapVersion: number;
   generate(random: Random): Uint8Array;
   toPrivateKey(bytes: Uint8Array): KeyObject;

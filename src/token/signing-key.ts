@@ -1,19 +1,13 @@
 import type { KeyObject } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
+import { cannotUnwrap, unwrapSecret, type WrapPurpose, type Wrapped, wrapSecret } from "../domain/wrapped-secret.ts";
 import type { Random } from "../lib/random.ts";
 import type { AlgorithmName } from "./jwt/algorithms.ts";
-import { KEY_TYPES, type PublicSigningJwk, type SigningKeyType } from "./signing-key-type.ts";
-import { cannotUnwrap, unwrapPrivateKey, wrapPrivateKey } from "./signing-key-wrap.ts";
+import { KEY_TYPES, PRIVATE_KEY_SIZE, type PublicSigningJwk, type SigningKeyType } from "./signing-key-type.ts";
 
 /** A stored signing key. */
-export interface SigningKeyRecord {
-  readonly kid: string;
-  readonly publicJwk: PublicSigningJwk;
-  /** The wrapped private key (`signing-key-wrap.ts`). */
-  readonly wrapped: Uint8Array;
-  /** `id` of the server key that wraps it. */
-  readonly wrapKeyId: string;
+export interface SigningKeyRecord extends NewSigningKey {
   readonly createTime: Date;
   /** When it stopped signing; null while active. */
   readonly retireTime: Date | null;
@@ -21,7 +15,11 @@ export interface SigningKeyRecord {
   readonly tokensExpireTime: Date | null;
 }
 
-export type NewSigningKey = Pick<SigningKeyRecord, "kid" | "publicJwk" | "wrapped" | "wrapKeyId">;
+/** A signing key with its private key wrapped. */
+export interface NewSigningKey extends Wrapped {
+  readonly kid: string;
+  readonly publicJwk: PublicSigningJwk;
+}
 
 export interface GenerateOptions {
   /** Algorithm of the key. */
@@ -33,12 +31,11 @@ export interface GenerateOptions {
 
 /** Generates a key with its private half wrapped. */
 export function generateSigningKey({ algorithm, wrapKey, random }: GenerateOptions): NewSigningKey {
-  const { generate, toPrivateKey, toPublicJwk, wrapVersion } = KEY_TYPES[algorithm];
+  const { generate, toPrivateKey, toPublicJwk } = KEY_TYPES[algorithm];
   const privateKey = generate(random);
   const publicJwk = toPublicJwk(toPrivateKey(privateKey));
   const { kid } = publicJwk;
-  const wrapped = wrapPrivateKey({ privateKey, kid, wrapKey, random, version: wrapVersion });
-  return { kid, publicJwk, wrapped, wrapKeyId: wrapKey.id };
+  return { kid, publicJwk, ...wrapSecret(privateKey, purposeOf({ kid, publicJwk }), wrapKey, random) };
 }
 
 /**
@@ -46,20 +43,19 @@ export function generateSigningKey({ algorithm, wrapKey, random }: GenerateOptio
  * was altered, its public key does not match, or its algorithm is one of a later release.
  */
 export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "find">): KeyObject {
-  const { toPrivateKey, toPublicJwk, wrapVersion } = keyType(record);
-  const privateKey = toPrivateKey(unwrapPrivateKey(record, wrapVersion, ring));
+  const { toPrivateKey, toPublicJwk } = keyType(record);
+  const purpose = purposeOf(record);
+  const privateKey = toPrivateKey(unwrapSecret(record, purpose, ring));
   if (isDeepStrictEqual(toPublicJwk(privateKey), record.publicJwk)) return privateKey;
-  throw cannotUnwrap(record.kid, "its public key is not that of its private key");
+  throw cannotUnwrap(purpose, "its public key is not that of its private key");
 }
 
 /** Wraps the key under the ring's current key. Throws like `unwrapSigningKey`. */
 export function rewrapSigningKey(record: NewSigningKey, ring: KeyRing, random: Random): NewSigningKey {
   unwrapSigningKey(record, ring);
   const { kid, publicJwk } = record;
-  const version = keyType(record).wrapVersion;
-  const privateKey = unwrapPrivateKey(record, version, ring);
-  const wrapped = wrapPrivateKey({ privateKey, kid, wrapKey: ring.current, random, version });
-  return { kid, publicJwk, wrapped, wrapKeyId: ring.current.id };
+  const purpose = purposeOf(record);
+  return { kid, publicJwk, ...wrapSecret(unwrapSecret(record, purpose, ring), purpose, ring.current, random) };
 }
 
 /** Returns whether a key may still verify: it signs, or a token signed with it has not expired. `now` is in milliseconds. */
@@ -75,8 +71,24 @@ export function newestFirst(records: readonly SigningKeyRecord[]): SigningKeyRec
 }
 
 /** The row comes from a database, to which a later release may have written. */
-function keyType({ kid, publicJwk }: NewSigningKey): SigningKeyType {
+function keyType({ kid, publicJwk }: SigningKeyName): SigningKeyType {
   const type = Object.entries(KEY_TYPES).find(([name]) => name === publicJwk.alg)?.[1];
-  if (type === undefined) throw cannotUnwrap(kid, `this release does not know its algorithm ${publicJwk.alg}`);
+  if (type === undefined)
+    throw cannotUnwrap(
+      { ...PURPOSE, name: kid, version: 0 },
+      `this release does not know its algorithm ${publicJwk.alg}`,
+    );
   return type;
+}
+
+type SigningKeyName = Pick<NewSigningKey, "kid" | "publicJwk">;
+
+/** For the operator of a server that cannot start. */
+const REMEDY =
+  "Configure that root secret as a retired one and run `keyhold signing-keys rotate` before dropping it; if it is lost, run `keyhold signing-keys rotate --force` to create a new signing key: tokens of the old one are then rejected";
+
+const PURPOSE = { purpose: "signing key", size: PRIVATE_KEY_SIZE, remedy: REMEDY } as const;
+
+function purposeOf(key: SigningKeyName): WrapPurpose {
+  return { ...PURPOSE, name: key.kid, version: keyType(key).wrapVersion };
 }

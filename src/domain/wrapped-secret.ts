@@ -1,13 +1,12 @@
 import { createCipheriv, createDecipheriv } from "node:crypto";
-import { KeyholdError } from "../domain/errors.ts";
-import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
 import type { Random } from "../lib/random.ts";
+import { KeyholdError } from "./errors.ts";
+import type { KeyRing, ServerKey } from "./server-keys.ts";
 
 /**
  * The wrapped form of a secret: a version (1 byte), a nonce (12 bytes), the encrypted secret and a tag (16 bytes); AES-256-GCM (NIST SP
  * 800-38D). Random nonces (§8.2.2) are safe for 2^32 secrets (§8.3).
  */
-const VERSION = 1;
 const CIPHER = "aes-256-gcm";
 const NONCE_SIZE = 12;
 const TAG_SIZE = 16;
@@ -15,8 +14,14 @@ const SECRET_AT = 1 + NONCE_SIZE;
 
 /** What a secret is for: it cannot be used for another purpose or under another name. */
 export interface WrapPurpose {
-  readonly purpose: "hmac key" | "hash affixes";
+  readonly purpose: "hmac key" | "hash affixes" | "signing key";
   readonly name: string;
+  /** The first byte of the wrapped form. Of a signing key, it depends on the algorithm. */
+  readonly version: number;
+  /** Bytes of the secret; absent: any number. */
+  readonly size?: number;
+  /** What the operator can do if the root secret is not configured any more. */
+  readonly remedy?: string;
 }
 
 export interface Wrapped {
@@ -25,14 +30,14 @@ export interface Wrapped {
   readonly wrapKeyId: string;
 }
 
-/** Encrypts a secret under a server key of the label `hash-scheme-wrap`. */
+/** Encrypts a secret under a server key. */
 export function wrapSecret(secret: Uint8Array, purpose: WrapPurpose, key: ServerKey, random: Random): Wrapped {
   const nonce = random.bytes(NONCE_SIZE);
   const cipher = createCipheriv(CIPHER, key.secret, nonce, { authTagLength: TAG_SIZE });
   cipher.setAAD(additionalData(purpose, key.id));
   const encrypted = Buffer.concat([cipher.update(secret), cipher.final()]);
   return {
-    wrapped: Buffer.concat([Uint8Array.of(VERSION), nonce, encrypted, cipher.getAuthTag()]),
+    wrapped: Buffer.concat([Uint8Array.of(purpose.version), nonce, encrypted, cipher.getAuthTag()]),
     wrapKeyId: key.id,
   };
 }
@@ -44,15 +49,23 @@ export function unwrapSecret(
   ring: Pick<KeyRing, "find">,
 ): Buffer {
   const key = ring.find(wrapKeyId);
-  if (key === undefined)
-    throw cannotUnwrap(purpose, "no configured root secret, current or retired, is the one it was wrapped under");
-  if (wrapped[0] !== VERSION || wrapped.length < SECRET_AT + TAG_SIZE)
+  if (key === undefined) {
+    const why = "no configured root secret, current or retired, is the one it was wrapped under";
+    throw cannotUnwrap(purpose, purpose.remedy === undefined ? why : `${why}. ${purpose.remedy}`);
+  }
+  const size = wrapped.length - SECRET_AT - TAG_SIZE;
+  if (wrapped[0] !== purpose.version || size < 0 || size !== (purpose.size ?? size))
     throw cannotUnwrap(purpose, "unknown stored format");
   try {
     return decrypt(wrapped, key, additionalData(purpose, wrapKeyId));
   } catch {
     throw cannotUnwrap(purpose, "it was altered, or wrapped under another root secret");
   }
+}
+
+/** Returns the error of a secret that does not unwrap. */
+export function cannotUnwrap({ purpose, name }: WrapPurpose, why: string): KeyholdError {
+  return new KeyholdError("INTERNAL", `the ${purpose} ${name} cannot be unwrapped: ${why}`);
 }
 
 /** Sets the tag length explicitly: otherwise Node accepts a tag of four bytes, which is easier to guess. */
@@ -64,10 +77,6 @@ function decrypt(wrapped: Uint8Array, key: ServerKey, aad: Uint8Array): Buffer {
   return Buffer.concat([decipher.update(wrapped.subarray(SECRET_AT, tagAt)), decipher.final()]);
 }
 
-function additionalData({ purpose, name }: WrapPurpose, wrapKeyId: string): Buffer {
-  return Buffer.from(JSON.stringify([`keyhold ${purpose}`, VERSION, wrapKeyId, name]));
-}
-
-function cannotUnwrap({ purpose, name }: WrapPurpose, why: string): KeyholdError {
-  return new KeyholdError("INTERNAL", `the ${purpose} ${name} cannot be unwrapped: ${why}`);
+function additionalData({ purpose, name, version }: WrapPurpose, wrapKeyId: string): Buffer {
+  return Buffer.from(JSON.stringify([`keyhold ${purpose}`, version, wrapKeyId, name]));
 }
