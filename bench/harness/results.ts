@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
-import type { Bound, FigureKind, Spread } from "./statistics.ts";
+import { type Bound, type FigureKind, type Spread, spread } from "./statistics.ts";
 
 /** The result of one scenario. */
 export interface Result {
@@ -25,6 +25,12 @@ export interface Results {
   readonly scenarios: readonly Result[];
 }
 
+/** A result in results.json, with samples from which its spreads are computed. */
+type StoredResult = Omit<Result, "subject" | "baseline"> & {
+  readonly subject: readonly number[];
+  readonly baseline: readonly number[] | null;
+};
+
 /** The bound whose violation fails the run, with a margin for noise, and the goal. */
 export interface Threshold extends Bound {
   /** None: it is only compared with another checkout. */
@@ -41,7 +47,13 @@ const THRESHOLDS = resolve(import.meta.dirname, "../thresholds.json");
 /** Returns the committed results; null before the first run. */
 export async function readResults(): Promise<Results | null> {
   const text = await readFile(RESULTS, "utf8").catch(() => null);
-  return text === null ? null : JSON.parse(text);
+  if (text === null) return null;
+  const { machine, scenarios }: { machine: Machine; scenarios: StoredResult[] } = JSON.parse(text);
+  return { machine, scenarios: scenarios.map(fromStored) };
+}
+
+function fromStored({ subject, baseline, ...result }: StoredResult): Result {
+  return { ...result, subject: spread(subject), baseline: baseline && spread(baseline) };
 }
 
 export async function readThresholds(): Promise<Thresholds> {
@@ -56,8 +68,15 @@ export async function saveResults(machine: Machine, measured: readonly Result[],
 }
 
 /** Returns JSON in the format of the project's formatter: lists of numbers on one line. */
-export function toText(results: Results): string {
-  const text = JSON.stringify(results, rounded, 2);
+function toText({ machine, scenarios }: Results): string {
+  const stored = scenarios.map(
+    ({ subject, baseline, ...result }): StoredResult => ({
+      ...result,
+      subject: subject.samples,
+      baseline: baseline?.samples ?? null,
+    }),
+  );
+  const text = JSON.stringify({ machine, scenarios: stored }, rounded, 2);
   return `${text.replaceAll(/\[\s+([-\d.e+,\s]+?)\s+\]/g, (_, numbers: string) => `[${numbers.replaceAll(/\s+/g, " ")}]`)}\n`;
 }
 
