@@ -37,7 +37,7 @@ function lettersOf(name: string): string {
 }
 
 /** Returns the Levenshtein distance of two texts: insertions, deletions and substitutions of UTF-16 units. O(a × b) time. */
-export function editDistance(a: string, b: string): number {
+function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];

@@ -58,10 +58,6 @@ function expected(schema: DescMessage, message: Message): string[] {
   return (result.violations ?? []).map(({ field, message }) => `${pathToString(field)}: ${message}`);
 }
 
-test("the list of requests is not empty", () => {
-  expect(REQUESTS.length).toBeGreaterThan(14);
-});
-
 describe.each(REQUESTS)("$name", (schema) => {
   test("finds the same violations as protovalidate", () => {
     const seen = { valid: 0, compared: 0 };

@@ -88,29 +88,21 @@ const TRANSPORTS = table([
 
 const forwarded = (...values: string[]): Field[] => values.map((value) => ["X-Forwarded-For", value]);
 
+/** That each transport passes peer and header on; `test/lib/client-address.test.ts` has every form of the header. */
 const CALLS = table([
   ["a proxy's client", "remote", PROXY, forwarded("203.0.113.7"), true],
-  ["an IPv6 client", "remote", PROXY, forwarded("2001:DB8::7"), true],
-  ["a mapped client", "remote", PROXY, forwarded("::ffff:203.0.113.7"), true],
-  ["a client with a port", "remote", PROXY, forwarded("203.0.113.7:4711"), true],
   ["a chain of proxies", "remote", PROXY, forwarded("192.0.2.1, 203.0.113.7,10.0.0.2, fd00::2"), true],
   ["a chain in several fields", "remote", PROXY, forwarded("192.0.2.1", "203.0.113.7", "10.0.0.2"), true],
   ["another client", "remote", PROXY, forwarded("192.0.2.1"), false],
   ["a client that adds the address", "remote", PROXY, forwarded("203.0.113.7, 192.0.2.1"), false],
   ["a client that adds a field", "remote", PROXY, forwarded("203.0.113.7", "192.0.2.1"), false],
-  ["a client that adds a proxy", "remote", PROXY, forwarded("203.0.113.7, 10.0.0.2, 192.0.2.1"), false],
   ["a stranger that claims to be a proxy", "remote", STRANGER, forwarded("203.0.113.7"), false],
-  ["a stranger that adds a proxy", "remote", STRANGER, forwarded("203.0.113.7, 127.0.0.1"), false],
   ["the proxy itself", "remote", PROXY, [], false],
   ["an unknown client", "remote", PROXY, forwarded("203.0.113.7, unknown"), false],
-  ["an empty field", "remote", PROXY, forwarded(""), false],
-  ["a zone", "remote", PROXY, forwarded("2001:db8::7%eth0"), false],
-  ["a name", "remote", PROXY, forwarded("localhost"), false],
   ["another header", "remote", PROXY, [["Forwarded", "for=203.0.113.7"]], false],
   ["another header of nginx", "remote", PROXY, [["X-Real-IP", "203.0.113.7"]], false],
   ["the proxy itself, at home", "local", PROXY, [], true],
   ["a stranger, at home", "local", STRANGER, forwarded("203.0.113.7"), true],
-  ["a client that takes the proxy's address", "local", PROXY, forwarded("127.0.0.5, 203.0.113.7"), false],
   ["an unknown client of a proxy at home", "local", PROXY, forwarded("unknown"), false],
 ] as const);
 

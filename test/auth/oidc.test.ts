@@ -97,21 +97,10 @@ describe("KEYHOLD_AUTH=oidc", () => {
     expect(suite.server.log()).not.toContain(token.split(".")[2]);
   });
 
+  // Every other claim: `test/token/oidc/verifier.test.ts`.
   const BAD: readonly (readonly [string, () => Promise<string>, RegExp])[] = [
     ["for another audience", () => oidc.sign(claims({ aud: "https://other.test" })), /claim aud/],
-    ["for no audience", () => oidc.sign(claims({ aud: undefined })), /claim aud/],
-    ["of another issuer", () => oidc.sign(claims({ iss: "https://other.test" })), /claim iss/],
-    ["of the issuer with an extra slash", () => oidc.sign(claims({ iss: `${oidc.issuer}/` })), /claim iss/],
-    ["that has expired", () => oidc.sign(claims({ exp: Math.floor(Date.now() / 1000) - 60 })), /has expired/],
-    ["that never expires", () => oidc.sign(claims({ exp: undefined })), /claim exp/],
-    ["that is not valid yet", () => oidc.sign(claims({ nbf: Math.floor(Date.now() / 1000) + 60 })), /claim nbf/],
-    ["without a subject", () => oidc.sign(claims({ sub: undefined })), /claim sub/],
-    ["with NUL in its subject", () => oidc.sign(claims({ sub: "a\0b" })), /claim sub/],
-    ["with half a surrogate pair in its subject", () => oidc.sign(claims({ sub: "\ud800" })), /claim sub/],
-    ["that expires later than a date can be", () => oidc.sign(claims({ exp: 1e13 })), /claim exp/],
-    ["signed with a key that the issuer does not publish", () => foreign("key-of-nobody"), /not valid/],
-    ["signed with another key under the issuer's kid", () => foreign("key-1"), /not valid/],
-    ["without a signature", async () => unsigned(), /not valid/],
+    ["signed with another key under the issuer's kid", () => foreign(), /not valid/],
     ["that is malformed", async () => "no-token", /not valid/],
   ];
   test.each(table(BAD))("refuses a token %s", async (_, token, message) => {
@@ -221,14 +210,9 @@ describe("while the issuer is unreachable", () => {
 });
 
 /** Signed by another issuer. */
-async function foreign(kid: string): Promise<string> {
+async function foreign(): Promise<string> {
   const { privateKey } = await generateKeyPair("ES256");
-  return new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid, typ: "at+jwt" }).sign(privateKey);
-}
-
-function unsigned(): string {
-  const parts = [{ alg: "none", typ: "at+jwt" }, claims()];
-  return `${parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")}.`;
+  return new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid: "key-1", typ: "at+jwt" }).sign(privateKey);
 }
 
 /** A port that was free before. */

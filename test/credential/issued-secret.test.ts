@@ -13,11 +13,6 @@ const keyIds = fc.uuid({ version: 7 });
 const randoms = fc.uint8Array({ minLength: 32, maxLength: 32 });
 const samples = fc.record({ prefix: prefixes, keyId: keyIds, random: randoms });
 
-test("the list of samples is not empty", () => {
-  expect(vectors.valid.length).toBeGreaterThan(3);
-  expect(vectors.invalid.length).toBeGreaterThan(20);
-});
-
 test.each(vectors.valid)("$secret equals that of another implementation", ({ prefix, key_id, random, secret }) => {
   expect(issueSample({ prefix, keyId: key_id, random: Buffer.from(random, "hex") })).toBe(secret);
   expect(parseSecret(secret, TAG_KEYS)).toEqual({ ok: true, prefix, keyId: key_id });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { allowsAddress, coverEverything, parseCidr } from "../../src/lib/cidr.ts";
 import { isShared, share } from "../../src/lib/memoize.ts";
 import { table } from "../support/conformance.ts";
-import { address, almostAddress, ipv4, ipv6, normalized } from "./ip-addresses.ts";
+import { address, ipv4, ipv6, normalized } from "./ip-addresses.ts";
 
 const cidrOf = (text: string): string => {
   const parsed = parseCidr(text);
@@ -131,31 +131,6 @@ describe("against node:net", () => {
         expect(allowsAddress(share([...cidrs]), client)).toBe(allowsAddress(cidrs, client));
       }),
       { numRuns: 1000 },
-    );
-  });
-
-  test("every address is in its block of each length, and a block has no host bits", () => {
-    fc.assert(
-      fc.property(address, fc.nat({ max: 128 }), (client, length) => {
-        const plain = normalized(client);
-        const prefix = plain.includes(":") ? length : length % 33;
-        const parsed = parseCidr(`${plain}/${prefix}`);
-        const cidr = "cidr" in parsed ? parsed.cidr : (/ is (\S+)$/.exec(parsed.problem)?.[1] ?? "");
-        expect(allowsAddress([cidr], client)).toBe(true);
-        expect(parseCidr(cidr)).toEqual({ cidr });
-      }),
-      { numRuns: 1000 },
-    );
-  });
-
-  test("text that is no address is in no block", () => {
-    fc.assert(
-      fc.property(almostAddress, (text) => {
-        fc.pre(isIP(text) === 0 || text.includes("%"));
-        expect(allowsAddress(["0.0.0.0/0", "::/0"], text)).toBe(false);
-        expect("cidr" in parseCidr(text) && isIP(text.split("/")[0] ?? "") === 0).toBe(false);
-      }),
-      { numRuns: 2000 },
     );
   });
 });

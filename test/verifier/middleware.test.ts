@@ -330,34 +330,7 @@ test.for<[string, AdmissionOptions]>([
   ["audience", { audience: "bücher" }],
   ["realm", { realm: "a\nb" }],
   ["trustedProxies", { trustedProxies: ["10.0.0.1/8"] }],
-  ["trustedProxies", { trustedProxies: ["0.0.0.0/0"] }],
-  ["trustedProxies", { trustedProxies: ["::/0"] }],
   ["trustedProxies", { trustedProxies: ["0.0.0.0/1", "128.0.0.0/1"] }],
-  ["trustedProxies", { trustedProxies: ["proxy.example.com"] }],
 ])("refuses options that no request could meet: %s", ([name, options]) => {
   expect(() => createAdmission(unreachable, options)).toThrow(new RegExp(`^${name}: `));
-});
-
-/** Peers, headers and the client behind proxies in 10.0.0.0/8. */
-test.for(
-  table<[peer: string | undefined, forwardedFor: string | undefined, client: string]>([
-    ["192.0.2.1", undefined, "192.0.2.1"],
-    ["192.0.2.1", "198.51.100.1", "192.0.2.1"],
-    ["10.0.0.1", "203.0.113.9, 198.51.100.1", "198.51.100.1"],
-    ["10.0.0.1", "198.51.100.1, 10.0.0.2", "198.51.100.1"],
-    ["::ffff:10.0.0.1", "2001:DB8::1", "2001:db8::1"],
-    ["10.0.0.1", "unknown", ""],
-    [undefined, "198.51.100.1", ""],
-  ]),
-)("the client of %s with X-Forwarded-For %s is %j", async ([peer, forwardedFor, client]) => {
-  let clientIp: string | undefined;
-  const verifier: Verifier = {
-    verify: async (_, presentation) => {
-      clientIp = presentation?.clientIp;
-      return { ok: false, reason: "NOT_FOUND", message: "" };
-    },
-  };
-  const headers: Record<string, string> = forwardedFor === undefined ? {} : { "x-forwarded-for": forwardedFor };
-  await createAdmission(verifier, { trustedProxies: ["10.0.0.0/8"] })(requestFrom(peer, headers));
-  expect(clientIp).toBe(client);
 });

@@ -34,33 +34,16 @@ const SIGNERS = [mintInput().signingKey, ES256_KEY].map((signingKey) => ({
 }));
 
 describe("vectors", () => {
-  test("there are vectors of each kind", () => {
-    expect(vectors.valid.length).toBeGreaterThanOrEqual(10);
-    for (const reason of ["INVALID_FORMAT", "SIGNATURE_INVALID", "EXPIRED"]) {
-      expect(vectors.invalid.filter((vector) => vector.reason === reason).length).toBeGreaterThanOrEqual(3);
-    }
-  });
-
-  test.each(vectors.valid)("valid: $name", (vector) => {
+  test.each([...vectors.valid, ...es256Vectors.valid])("valid: $name", (vector) => {
     expect(verifyVector(vector)).toEqual({ ok: true, token: vector.expected });
   });
 
-  test.each(vectors.invalid)("$reason: $name", (vector) => {
+  test.each([...vectors.invalid, ...es256Vectors.invalid])("$reason: $name", (vector) => {
     const { reason, unknownKid } = vector as { reason: string; unknownKid?: true };
     const verdict = verifyVector(vector);
     // An expired token is authentic, so its key is known.
     const more = { ...(unknownKid && { unknownKid }), ...(reason === "EXPIRED" && { expired: expect.anything() }) };
     expect(verdict).toEqual({ ok: false, reason, message: expect.any(String), ...more });
-  });
-});
-
-describe("ES256 vectors", () => {
-  test.each(es256Vectors.valid)("valid: $name", (vector) => {
-    expect(verifyVector(vector)).toEqual({ ok: true, token: vector.expected });
-  });
-
-  test.each(es256Vectors.invalid)("$reason: $name", (vector) => {
-    expect(verifyVector(vector)).toEqual({ ok: false, reason: vector.reason, message: expect.any(String) });
   });
 });
 

@@ -4,11 +4,6 @@ import { formatIdentifier, parseIdentifier } from "../../../src/token/macaroon/i
 import samples from "../../vectors/macaroon-identifier.json" with { type: "json" };
 import { bytes, inputs } from "./samples.ts";
 
-test("the list of samples is not empty", () => {
-  expect(samples.valid.length).toBeGreaterThan(5);
-  expect(samples.invalid.length).toBeGreaterThan(20);
-});
-
 test.each(samples.valid)("reads and prints back %s", (text) => {
   const identifier = parseIdentifier(bytes(text));
   if (identifier === undefined) throw new Error("refused");
@@ -40,18 +35,4 @@ test("parse inverts format", () => {
       expect(parseIdentifier(formatIdentifier(identifier))).toEqual(identifier);
     }),
   );
-});
-
-test("parses all members", () => {
-  const text =
-    '{"v":1,"kid":"k","jti":"t","key_id":"01890a5d-ac96-774b-bcce-b302099a8057","secret_version":3,"iat":7,"parent_id":"p","caveats":5}';
-  expect(parseIdentifier(bytes(text))).toEqual({
-    rootKeyId: "k",
-    tokenId: "t",
-    keyId: "01890a5d-ac96-774b-bcce-b302099a8057",
-    secretVersion: 3,
-    issueTime: 7000,
-    parentId: "p",
-    mintedCaveats: 5,
-  });
 });

@@ -26,11 +26,6 @@ const context = {
   now: Date.parse(ours.now),
 };
 
-test("the list of vectors is not empty", () => {
-  expect(ours.minted.length).toBeGreaterThan(2);
-  expect(ours.attenuated.length).toBeGreaterThan(10);
-});
-
 test.each(ours.minted)("mints $name unchanged", ({ input, text }) => {
   const { token, expireTime } = mintMacaroon({ ...toInput(input), rootKey, issuer: ours.issuer });
   expect({ token, expireTime }).toEqual({ token: text, expireTime: input.expireTime });
@@ -41,11 +36,6 @@ test.each(ours.minted)("verifies $name", ({ input, text }) => {
 });
 
 describe.each([go, python])("$maker", ({ made, attenuated, third_party }) => {
-  test("has vectors", () => {
-    expect(made.length).toBeGreaterThan(4);
-    expect(Object.keys(attenuated)).toHaveLength(ours.attenuated.length);
-  });
-
   test.each(made)("produces what we read and write: $name", (vector) => {
     expect(parseMacaroon(vector.text)).toEqual(toMacaroon(vector));
     expect(formatMacaroon(toMacaroon(vector))).toBe(vector.text);
