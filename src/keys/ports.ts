@@ -122,6 +122,15 @@ export interface Revocation {
   readonly description: string | null;
 }
 
+/** A change of one key. */
+export type KeyMutation =
+  | ({ readonly verb: "update" } & KeyUpdate)
+  | ({ readonly verb: "rotate" } & Rotation)
+  | ({ readonly verb: "revoke" } & Revocation)
+  | { readonly verb: "disable"; readonly reason: string | null }
+  | { readonly verb: "enable" }
+  | { readonly verb: "delete" };
+
 export interface ListQuery {
   /** Null for both kinds. */
   readonly kind: KeyKind | null;
@@ -134,8 +143,8 @@ export interface ListQuery {
 }
 
 /**
- * Stores keys. Each change is atomic, and durable when the promise resolves. It returns the changed key, or null if its condition did not
- * hold: the key exists (with that kind), is not revoked, for all but revoke has not expired, and the principal may know of it and change it
+ * Stores keys. Each change is atomic, and durable when the promise resolves. It returns the changed or deleted key, or null if its condition
+ * did not hold: the key exists (with that kind), is not revoked, for all but revoke has not expired, and the principal may know of it and change it
  * (`isVisible`, `assertCanManage`, `assertCanGrant`).
  */
 export interface KeyStore {
@@ -150,19 +159,12 @@ export interface KeyStore {
   /** Returns the earliest time by the same clocks. Disable judges by it: a key that some node still accepts can be disabled. */
   earliestTime(now: Date): Promise<Date>;
   list(query: ListQuery, now: Date): Promise<ApiKey[]>;
-  update(name: KeyName, update: KeyUpdate, principal: Principal, now: Date): Promise<ApiKey | null>;
-  rotate(name: KeyName, rotation: Rotation, principal: Principal, now: Date): Promise<ApiKey | null>;
-  revoke(name: KeyName, revocation: Revocation, principal: Principal, now: Date): Promise<ApiKey | null>;
-  /** Returns a key that is disabled already unchanged, once that is propagated; so does `enable` with one that is not disabled. */
-  disable(name: KeyName, reason: string | null, principal: Principal, now: Date): Promise<ApiKey | null>;
-  enable(name: KeyName, principal: Principal, now: Date): Promise<ApiKey | null>;
-  delete(name: KeyName, principal: Principal): Promise<boolean>;
+  /** Returns a key that is disabled or enabled already unchanged, once that is propagated. */
+  change(name: KeyName, change: KeyMutation, principal: Principal, now: Date): Promise<ApiKey | null>;
 }
 
 /** What is done to each of many keys. */
-export type BulkChange =
-  | ({ readonly verb: "revoke" } & Revocation)
-  | { readonly verb: "disable"; readonly reason: string | null };
+export type BulkChange = Extract<KeyMutation, { verb: "revoke" | "disable" }>;
 
 /** Keys that one statement changes: one slice of a call that changes many. */
 export interface ManyChange {

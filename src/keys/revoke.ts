@@ -2,20 +2,20 @@ import { invalidArgument } from "../domain/errors.ts";
 import type { ApiKey, RevocationReason } from "../domain/key.ts";
 import { type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import type { Valid, Verdict } from "../domain/verdict.ts";
+import { changeKey } from "./change.ts";
 import type { KeyName, KeysContext, Revocation } from "./ports.ts";
-import { alreadyRevoked, credentialInvalid, explainRejection, rejectIfRevoked } from "./rejection.ts";
+import { alreadyRevoked, credentialInvalid } from "./rejection.ts";
 
 /** Revokes a key permanently. Throws `API_KEY_ALREADY_REVOKED` if it is revoked, and keeps the first reason and description. */
-export async function revokeKey(
-  { store, clock }: KeysContext,
+export function revokeKey(
+  context: KeysContext,
   principal: Principal,
   name: KeyName,
   revocation: Revocation,
 ): Promise<ApiKey> {
-  const now = clock.now();
-  const revoked = await store.revoke(name, revocation, principal, new Date(now));
-  if (revoked !== null) return revoked;
-  throw await explainRejection(store, name, principal, now, rejectIfRevoked);
+  return changeKey(context, principal, name, { verb: "revoke", ...revocation }, ({ key }) =>
+    key.revokeTime === null ? null : alreadyRevoked(key.keyId),
+  );
 }
 
 /** Revokes the key whose secret is the credential. Its holder needs no other permission; `caller` may be anonymous. */

@@ -3,9 +3,10 @@ import { checkAll, type KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, parseKeyId, type StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Random } from "../lib/random.ts";
+import { type Check, changeKey, rejectUnlessGrantable } from "./change.ts";
 import { newSecret } from "./issue.ts";
 import type { KeyName, KeysContext } from "./ports.ts";
-import { changedMeanwhile, explainRejection, keyError, rejectUnlessGrantable } from "./rejection.ts";
+import { keyError } from "./rejection.ts";
 
 /** Maximum older secrets in their grace period per key: bounds the row and the work of a verification. */
 const MAX_GRACE_SECRETS = 16;
@@ -36,20 +37,17 @@ export async function rotateKey(
   principal: Principal,
   request: RotationRequest,
 ): Promise<Rotated> {
-  const { store, clock, random } = context;
-  const now = clock.now();
+  const now = context.clock.now();
   const { keyId, grace } = readRotation(request);
   const { secret, digest, hint } = newSecret(context, keyId);
   const graceEnd = grace === null ? null : new Date(now + grace);
+  const rotation = { version: newVersion(context.random), digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
+  const rejectUnlessRoom: Check = (stored) =>
+    graceEnd !== null && graceSecrets(stored, now) >= MAX_GRACE_SECRETS ? tooManySecrets(stored.key) : null;
+  const check: Check = (stored, time) =>
+    rejectUnlessGrantable(principal)(stored, time) ?? rejectUnlessRoom(stored, time);
   const name: KeyName = { keyId, kind: "issued" };
-  const rotation = { version: newVersion(random), digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };
-  const key = await store.rotate(name, rotation, principal, new Date(now));
-  if (key !== null) return { key, secret };
-  throw await explainRejection(store, name, principal, now, rejectUnlessGrantable(principal), (stored) =>
-    graceEnd !== null && graceSecrets(stored, now) >= MAX_GRACE_SECRETS
-      ? tooManySecrets(stored.key)
-      : changedMeanwhile(stored),
-  );
+  return { key: await changeKey(context, principal, name, { verb: "rotate", ...rotation }, check, now), secret };
 }
 
 /**

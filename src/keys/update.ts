@@ -6,8 +6,8 @@ import type { ApiKey, KeyKind } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import { assertCanManage, assertExpiresWithin, assertManageableScopes } from "./authorization.ts";
+import { type Check, changeKey, rejectUnlessActive } from "./change.ts";
 import type { KeyName, KeysContext, KeyUpdate, NewExpiry } from "./ports.ts";
-import { explainRejection, rejectUnlessActive } from "./rejection.ts";
 
 /** The input of an update. */
 export interface UpdateInput extends Omit<KeyUpdate, "expiry"> {
@@ -17,25 +17,28 @@ export interface UpdateInput extends Omit<KeyUpdate, "expiry"> {
 
 /** Updates an active key. Absent fields of `update` stay unchanged. Throws `INVALID_ARGUMENT` if it changes an immutable field. */
 export async function updateKey(
-  { store, clock, lifetimes }: KeysContext,
+  context: KeysContext,
   principal: Principal,
   name: KeyName & { kind: KeyKind },
   { expiry, ...input }: UpdateInput,
 ): Promise<ApiKey> {
   checkUpdate(input, name.kind);
-  const now = clock.now();
-  const update = { ...input, ...(expiry !== undefined && { expiry: newExpiryOf(expiry, lifetimes, now, name.kind) }) };
-  const checked = withUniqueScopes(update, principal);
-  const updated = await store.update(name, checked, principal, new Date(now));
-  if (updated !== null) return updated;
-  throw await explainRejection(store, name, principal, now, (key, time) => {
+  const now = context.clock.now();
+  const update = {
+    ...input,
+    ...(expiry !== undefined && { expiry: newExpiryOf(expiry, context.lifetimes, now, name.kind) }),
+  };
+  const change = { verb: "update", ...withUniqueScopes(update, principal) } as const;
+  const check: Check = (stored, time) => {
+    const { key } = stored;
     if (update.scopes !== undefined) assertCanManage({ ...key, scopes: update.scopes }, principal);
-    const rejected = rejectUnlessActive(key, time);
+    const rejected = rejectUnlessActive(stored, time);
     if (rejected !== null) return rejected;
     const { scopes = key.scopes, expiry } = update;
     assertExpiresWithin({ ...(expiry === undefined ? key : { expireTime: expiry.time }), scopes }, principal);
     return rejectImmutable(key, update) ?? rejectExpiry(key, update.expiry, time);
-  });
+  };
+  return changeKey(context, principal, name, change, check, now);
 }
 
 function newExpiryOf(expiry: Expiry, { maxKeyTtl }: Lifetimes, now: number, kind: KeyKind): NewExpiry {

@@ -41,11 +41,11 @@ beforeAll(async () => {
   });
   const resources = await openResources(config, { log: () => {}, ifRunning: "refuse" });
   const { store } = resources.keys;
-  const revoke: KeyStore["revoke"] = (name, revocation, principal, now) => {
+  const change: KeyStore["change"] = (name, mutation, principal, now) => {
     seen.push(principal);
-    return store.revoke(name, revocation, principal, now);
+    return store.change(name, mutation, principal, now);
   };
-  const keys = { ...resources.keys, store: { ...store, revoke } };
+  const keys = { ...resources.keys, store: { ...store, change } };
   service = await serve(config, { ...resources, keys }, pino({ level: "silent" }), {});
   protocols = openProtocols({ url: service.url, address: new URL(service.url).host });
 });

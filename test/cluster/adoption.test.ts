@@ -206,7 +206,9 @@ describe.each(KINDS)("a key with a %s hash", (kind) => {
     const { rawKey, keyId } = await importHashed(kind, { adoptBeforeTime: soon });
     const { store } = nodes[1].keys;
     const update = { expiry: { time: asked, maxKeyTtl: null } };
-    expect(await store.update({ keyId, kind: null }, update, operator, new Date())).toMatchObject({
+    expect(
+      await store.change({ keyId, kind: null }, { verb: "update", ...update }, operator, new Date()),
+    ).toMatchObject({
       ...{ expireTime: asked, adoptBeforeTime: null, hashAlgorithm: expect.any(String) },
     });
     expect(await everywhere(rawKey)).toBe("VALID");

@@ -20,7 +20,8 @@ async function open() {
     expect(await store.insert([key])).toMatchObject([{ outcome: "inserted" }]);
     return { keyId: key.key.keyId, kind: null };
   };
-  const disable = (name: { keyId: string; kind: null }) => store.disable(name, null, operator, new Date());
+  const disable = (name: { keyId: string; kind: null }) =>
+    store.change(name, { verb: "disable", reason: null }, operator, new Date());
   return { sql, owner, store, insert, disable };
 }
 
@@ -89,7 +90,7 @@ test("a key is disabled when the row of the node is deleted, whatever the databa
   await disable(one);
   await expect(join(sql)).rejects.toThrow(NOT_LEASED);
 
-  await store.enable(one, operator, new Date());
+  await store.change(one, { verb: "enable" }, operator, new Date());
   await join(sql);
   // As while a dump is restored.
   await owner`ALTER TABLE api_keys DISABLE TRIGGER key_disabled`;
@@ -97,7 +98,7 @@ test("a key is disabled when the row of the node is deleted, whatever the databa
   await owner`ALTER TABLE api_keys ENABLE TRIGGER key_disabled`;
   await expect(renew(sql)).rejects.toThrow(NOT_LEASED);
   // Verification refuses a revoked key by that alone.
-  await store.revoke(two, { reason: "UNSPECIFIED", description: null }, operator, new Date());
+  await store.change(two, { verb: "revoke", reason: "UNSPECIFIED", description: null }, operator, new Date());
   await renew(sql);
 });
 

@@ -30,9 +30,9 @@ test("a change with a lost response is propagated without another read", async (
   const database = new Pool({ ...nowhere, answerTimeout: 100 });
   const { told, committing } = listening();
   const store = createKeyStore({ reads: database, lists: database }, committing(database));
-  const revocation = { reason: "SUPERSEDED", description: null } as const;
+  const revocation = { verb: "revoke", reason: "SUPERSEDED", description: null } as const;
   const name = { keyId: UNKNOWN_KEY_ID, kind: null };
-  const outcome = store.revoke(name, revocation, operator, new Date(0));
+  const outcome = store.change(name, revocation, operator, new Date(0));
   await expect(outcome).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE" });
   expect(told).toEqual([{ keyIds: [UNKNOWN_KEY_ID], digests: [] }]);
 });
@@ -59,9 +59,9 @@ test("a change is propagated whether it succeeded or was refused, and a failed p
   const { key } = newKey({ kind: "issued" });
   await store.insert([{ ...newKey({ kind: "issued" }), key }]);
   const name = { keyId: key.keyId, kind: null };
-  const revocation = { reason: "SUPERSEDED", description: null } as const;
-  expect(await store.revoke(name, revocation, operator, new Date())).not.toBeNull();
-  expect(await store.revoke(name, revocation, operator, new Date())).toBeNull();
+  const revocation = { verb: "revoke", reason: "SUPERSEDED", description: null } as const;
+  expect(await store.change(name, revocation, operator, new Date())).not.toBeNull();
+  expect(await store.change(name, revocation, operator, new Date())).toBeNull();
   const change = { keyIds: [key.keyId], digests: [] };
   expect(told.slice(1)).toEqual(["begin", "confirm", change, "begin", "confirm", change]);
 });
@@ -77,12 +77,19 @@ test("a repeated disabling or enabling returns the key unchanged, after a barrie
   const { keyId } = added.key;
   const name = { keyId, kind: null };
   told.length = verbs.length = 0;
-  const first = await store.disable(name, "first", operator, new Date("2026-02-01T00:00:00Z"));
+  const first = await store.change(
+    name,
+    { verb: "disable", reason: "first" },
+    operator,
+    new Date("2026-02-01T00:00:00Z"),
+  );
   expect(first).toMatchObject({ disableTime: new Date("2026-02-01T00:00:00Z"), disableReason: "first" });
-  expect(await store.disable(name, "second", operator, new Date("2026-02-02T00:00:00Z"))).toEqual(first);
-  const enabled = await store.enable(name, operator, new Date("2026-02-03T00:00:00Z"));
+  expect(
+    await store.change(name, { verb: "disable", reason: "second" }, operator, new Date("2026-02-02T00:00:00Z")),
+  ).toEqual(first);
+  const enabled = await store.change(name, { verb: "enable" }, operator, new Date("2026-02-03T00:00:00Z"));
   expect(enabled).toEqual({ ...first, disableTime: null, disableReason: null, updateTime: enabled?.updateTime });
-  expect(await store.enable(name, operator, new Date("2026-02-04T00:00:00Z"))).toEqual(enabled);
+  expect(await store.change(name, { verb: "enable" }, operator, new Date("2026-02-04T00:00:00Z"))).toEqual(enabled);
   expect(told).toEqual(
     Array(4)
       .fill(["begin", "confirm", { keyIds: [keyId], digests: [] }])

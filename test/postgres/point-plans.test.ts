@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 const SOME: Principal = { ...operator, scopes: ["keyhold:verify"] };
-const REVOCATION = { reason: "SUPERSEDED", description: null } as const;
+const REVOCATION = { verb: "revoke", reason: "SUPERSEDED", description: null } as const;
 
 function rotation(graceEnd: Date | null): Rotation {
   return { version: 2, digest: { keyId: "k1", digest: randomBytes(32) }, hint: "h", graceEnd, maxGraceSecrets: 16 };
@@ -69,17 +69,19 @@ async function touchKeys(): Promise<void> {
     expect(await store.get(name)).not.toBeNull();
     const { actorId } = issued.key;
     const updates = [{ name: "n" }, { scopes: ["a"] }, { metadata: { a: "b" } }, { name: "n", scopes: [], actorId }];
-    for (const update of updates) expect(await store.update(name, update, principal, NOW)).not.toBeNull();
+    for (const update of updates)
+      expect(await store.change(name, { verb: "update", ...update }, principal, NOW)).not.toBeNull();
     for (const graceEnd of [null, new Date(NOW.getTime() + 60_000)])
-      expect(await store.rotate(name, rotation(graceEnd), principal, NOW)).not.toBeNull();
+      expect(await store.change(name, { verb: "rotate", ...rotation(graceEnd) }, principal, NOW)).not.toBeNull();
     for (const kind of [null, "issued"] as const) {
       const other = newKey({ kind: "issued" });
       await store.insert([other]);
-      expect(await store.revoke({ keyId: other.key.keyId, kind }, REVOCATION, principal, NOW)).not.toBeNull();
+      expect(await store.change({ keyId: other.key.keyId, kind }, REVOCATION, principal, NOW)).not.toBeNull();
     }
     const deleted = newKey({ otherDigests: [randomBytes(32)] });
     await store.insert([deleted]);
-    expect(await store.delete({ keyId: deleted.key.keyId, kind: "imported" }, principal)).toBe(true);
+    const imported = { keyId: deleted.key.keyId, kind: "imported" } as const;
+    expect(await store.change(imported, { verb: "delete" }, principal, NOW)).not.toBeNull();
   }
 }
 

@@ -139,7 +139,8 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on api_keys": () => resources.keys.store.get({ keyId: KEY_ID, kind: null }),
   "INSERT on api_keys": () => resources.keys.store.insert(Array.from({ length: 100 }, () => newKey())),
   "UPDATE on api_keys": () => createLastUsedStore(resources.database)([KEY_ID], NOW),
-  "DELETE on api_keys": () => resources.keys.store.delete({ keyId: KEY_ID, kind: null }, operator),
+  "DELETE on api_keys": () =>
+    resources.keys.store.change({ keyId: KEY_ID, kind: null }, { verb: "delete" }, operator, NOW),
   "SELECT on signing_keys": () => resources.signing.store.list(),
   "INSERT on signing_keys": () => createSigning(resources.signing),
   "UPDATE on signing_keys": () => rotateSigningKey(resources.signing),

@@ -2,7 +2,7 @@ import postgres, { type Fragment, type Sql } from "postgres";
 import type { Change, ChangeVerb } from "../../domain/change.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { KeyName, KeyUpdate, NewExpiry, Revocation, Rotation } from "../../keys/ports.ts";
+import type { KeyMutation, KeyName, KeyUpdate, NewExpiry, Revocation, Rotation } from "../../keys/ports.ts";
 import { allOf } from "../connection/fragments.ts";
 import { withServer } from "../connection/server-position.ts";
 import { canGrant, canManage } from "./authorization.ts";
@@ -46,7 +46,25 @@ export function setDisabled(sql: Sql, reason: string | null, now: Date): Fragmen
   return sql`disable_time = ${now}, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
 }
 
-export function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Principal, now: Date) {
+/** Returns the statement of a change, which returns the row after it and, but for a deletion, before it. */
+export function mutationOf(sql: Sql, name: KeyName, change: KeyMutation, principal: Principal, now: Date): Fragment {
+  switch (change.verb) {
+    case "update":
+      return updateKey(sql, name, change, principal, now);
+    case "rotate":
+      return rotateKey(sql, name, change, principal, now);
+    case "revoke":
+      return revokeKey(sql, name, change, principal, now);
+    case "disable":
+      return disableKey(sql, name, change.reason, principal, now);
+    case "enable":
+      return enableKey(sql, name, principal, now);
+    case "delete":
+      return deleteKey(sql, name, principal);
+  }
+}
+
+function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Principal, now: Date) {
   const set = sql`
       update_time = ${forward(sql, now)}
       ${update.name === undefined ? sql`` : sql`, name = ${update.name}`}
@@ -78,7 +96,7 @@ function unchanged(sql: Sql, { actorId, restrictedToActorIds }: KeyUpdate): Frag
   ];
 }
 
-export function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
+function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
   const inGrace = sql`(
     SELECT coalesce(jsonb_agg(secret ORDER BY place), '[]')
     FROM jsonb_array_elements(previous_secrets) WITH ORDINALITY AS previous (secret, place)
@@ -96,11 +114,11 @@ export function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal
   return updateRow(sql, name, set, conditions);
 }
 
-export function revokeKey(sql: Sql, name: KeyName, revocation: Revocation, principal: Principal, now: Date) {
+function revokeKey(sql: Sql, name: KeyName, revocation: Revocation, principal: Principal, now: Date) {
   return updateRow(sql, name, setRevoked(sql, revocation, now), [sql`revoke_time IS NULL`, canManage(sql, principal)]);
 }
 
-export function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: Principal, now: Date) {
+function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: Principal, now: Date) {
   const set = setDisabled(sql, reason, now);
   return updateRow(
     sql,
@@ -111,12 +129,12 @@ export function disableKey(sql: Sql, name: KeyName, reason: string | null, princ
   );
 }
 
-export function enableKey(sql: Sql, name: KeyName, principal: Principal, now: Date) {
+function enableKey(sql: Sql, name: KeyName, principal: Principal, now: Date) {
   const set = sql`disable_time = NULL, disable_reason = NULL, update_time = ${forward(sql, now)}`;
   return updateRow(sql, name, set, [active(sql, now), canGrant(sql, principal)], sql`"before.disableTime" IS NOT NULL`);
 }
 
-export function deleteKey(sql: Sql, name: KeyName, principal: Principal) {
+function deleteKey(sql: Sql, name: KeyName, principal: Principal) {
   const deletion = sql`
     DELETE FROM api_keys WHERE ${keyWhere(sql, name, [canManage(sql, principal)])}
     RETURNING ${sql(KEY_COLUMNS)}`;
