@@ -1,5 +1,5 @@
 import type { Fixture } from "./fixture.ts";
-import type { FigureKind } from "./statistics.ts";
+import type { Description } from "./results.ts";
 
 /** Measures one round: resolves to a figure in the scenario's unit. Rejects on any unexpected response. */
 export type Measure = () => Promise<number>;
@@ -10,17 +10,10 @@ export interface Pair {
   readonly baseline: Measure | null;
 }
 
-export interface Scenario {
-  /** Its name on the command line and its key in `thresholds.json` and `results.json`. */
-  readonly name: string;
+/** Its name is that on the command line, and its key in `thresholds.json` and `results.json`. */
+export interface Scenario extends Description {
   /** Scenarios of a group share a fixture. */
   readonly group: string;
-  /** Description of the measured work. */
-  readonly work: string;
-  /** Description of the baseline. */
-  readonly against: string;
-  readonly unit: string;
-  readonly judged: FigureKind;
   /** Additional seconds that it takes; it runs only by name or with `--all`. */
   readonly long?: number;
   /** Programs that it needs; it is skipped if one is missing. */

@@ -2,13 +2,14 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { readResults, readThresholds } from "../harness/results.ts";
+import { SCENARIOS } from "../scenarios/scenarios.ts";
 import { pictures } from "./pictures.ts";
 import { withResults } from "./table.ts";
 
 const docs = resolve(import.meta.dirname, "../../docs");
 const document = resolve(docs, "performance.md");
 
-const results = await readResults();
+const results = await readResults(SCENARIOS);
 if (results === null) {
   console.error("bench/results.json does not exist; run: npm run bench");
   process.exitCode = 1;

@@ -15,7 +15,7 @@ test("names of scenarios are unique, and every threshold belongs to a scenario",
 });
 
 test("docs/performance.md and its pictures show the committed results", async () => {
-  const results = (await readResults()) ?? { machine: {}, scenarios: [] };
+  const results = (await readResults(SCENARIOS)) ?? { machine: {}, scenarios: [] };
   const page = readFileSync(resolve(docs, "performance.md"), "utf8");
   if (results.scenarios.length > 0) expect(page).toBe(withResults(page, results, await readThresholds()));
   for (const [name, svg] of pictures(results)) {
