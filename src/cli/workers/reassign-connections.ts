@@ -12,18 +12,12 @@ interface ClusterMessage {
  * (lib/internal/cluster/round_robin_handle.js, `handoff`), and so does the client. A worker acknowledges before it reads, so nothing of an
  * unacknowledged connection has been read. Node exposes none of this: a test kills a worker that has been stopped.
  */
-export function reassignConnections(worker: ChildProcess) {
+export function reassignConnections(worker: ChildProcess): void {
   const inFlight = new Set<number>();
-  const held = new Set<number>();
-  let isHolding = false;
   const send = worker.send.bind(worker) as (...args: unknown[]) => boolean;
   worker.send = (message: ClusterMessage, ...rest: unknown[]) => {
-    if (message.act !== "newconn" || message.seq === undefined) return send(message, ...rest);
-    (isHolding ? held : inFlight).add(message.seq);
-    return isHolding || send(message, ...rest);
-  };
-  const reassign = (connections: ReadonlySet<number>) => {
-    for (const ack of connections) worker.emit("internalMessage", { cmd: "NODE_CLUSTER", ack, accepted: false });
+    if (message.act === "newconn" && message.seq !== undefined) inFlight.add(message.seq);
+    return send(message, ...rest);
   };
   worker.on("internalMessage", ({ ack }: ClusterMessage) => {
     if (ack !== undefined) inFlight.delete(ack);
@@ -36,19 +30,6 @@ export function reassignConnections(worker: ChildProcess) {
   worker.once("close", () => {
     // Node also delays this event forever (lib/internal/child_process.js), and removes the worker from its list only then.
     if (!isDisconnected) worker.emit("disconnect");
-    reassign(inFlight);
-    reassign(held);
+    for (const ack of inFlight) worker.emit("internalMessage", { cmd: "NODE_CLUSTER", ack, accepted: false });
   });
-  return {
-    /** Queues new connections for the worker. At most one: Node sends the next after the acknowledgement. */
-    hold() {
-      isHolding = true;
-    },
-    /** Reassigns queued connections to other workers. */
-    release() {
-      isHolding = false;
-      reassign(held);
-      held.clear();
-    },
-  };
 }

@@ -30,13 +30,12 @@ export async function startWorkerPool(
     const message: PrimaryMessage = { kind: "count", count: { running: running.size, configured } };
     for (const worker of running) worker.send(message);
   };
-  // Node closes the port with the last listening worker, so that one keeps listening, without accepting, until a replacement listens.
+  // Node closes the port with the last listening worker, so that one serves until a replacement listens.
   const retire = (worker: WorkerProcess) => {
     running.delete(worker);
     failed.add(worker);
     broadcastCount();
-    if (running.size === 0) worker.holdConnections();
-    else void worker.stop();
+    if (running.size > 0) void worker.stop();
   };
   const start = async (number: number, signal: AbortSignal) => {
     const onUncaught = () => uncaught.set(number, (uncaught.get(number) ?? 0) + 1);
@@ -44,7 +43,7 @@ export async function startWorkerPool(
     running.add(worker);
     started++;
     broadcastCount();
-    for (const one of failed) void one.stop();
+    for (const predecessor of failed) void predecessor.stop();
     void worker.failed.then(() => retire(worker));
     void worker.exited.then(() => failed.delete(worker) || (running.delete(worker) && broadcastCount()));
     return worker;
@@ -72,11 +71,11 @@ export async function startWorkerPool(
 
 /** Returns a function that stops all. If one fails to start, stops the others and rejects with its error. */
 async function startAll(starts: readonly Promise<Supervised>[]): Promise<() => Promise<void>> {
-  const settled = await Promise.allSettled(starts);
+  const results = await Promise.allSettled(starts);
   const stop = async () => {
-    await Promise.all(settled.map((one) => one.status === "fulfilled" && one.value.stop()));
+    await Promise.all(results.map((result) => result.status === "fulfilled" && result.value.stop()));
   };
-  const failed = settled.find((one) => one.status === "rejected");
+  const failed = results.find((result) => result.status === "rejected");
   if (failed === undefined) return stop;
   await stop();
   throw failed.reason;

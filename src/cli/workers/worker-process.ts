@@ -29,28 +29,36 @@ export async function startWorker(
   // An undeliverable message is an error, and ignored.
   worker.on("error", () => {});
   const exited = exitOf(worker.process);
-  const connections = reassignConnections(worker.process);
+  reassignConnections(worker.process);
   const kill = () => void worker.process.kill("SIGKILL");
   signal.addEventListener("abort", kill);
+  const serving = Promise.withResolvers<Pick<Service, "url" | "gatewayUrl">>();
+  const failed = Promise.withResolvers<string>();
+  worker.on("message", (message: WorkerMessage) => {
+    if (message.kind === "serving") serving.resolve({ url: message.url, gatewayUrl: message.gatewayUrl });
+    else if (message.kind === "failed") serving.reject(new KeyholdError(message.code, message.message));
+    else if (message.kind === "uncaught") {
+      onUncaught();
+      failed.resolve("uncaught exception");
+    }
+  });
+  // The last message may arrive after the exit, but not after this event.
+  worker.process.once("close", async () => {
+    serving.reject(new KeyholdError("INTERNAL", `a worker exited before it served: ${await exited}`));
+  });
   try {
     send(worker, start);
-    const urls = await waitUntilServing(worker, exited);
-    const failed = firstUncaught(worker, onUncaught);
+    const urls = await serving.promise;
     return {
       pid: worker.process.pid ?? 0,
       ...urls,
       exited,
-      failed,
-      /** Queues new connections until `stop`, which reassigns them. */
-      holdConnections: connections.hold,
+      /** Resolves at the first uncaught exception. */
+      failed: failed.promise,
       send: (message: PrimaryMessage) => send(worker, message),
       /** Returns its metrics; null on timeout or exit. Never rejects. */
       scrape: () => scrape(worker),
-      stop(): Promise<void> {
-        const stopped = stop(worker, exited);
-        connections.release();
-        return stopped;
-      },
+      stop: () => stop(worker, exited),
     };
   } catch (error) {
     await exited;
@@ -63,30 +71,6 @@ export async function startWorker(
 /** Ignores failure: the worker may be exiting. */
 function send(worker: Worker, message: PrimaryMessage): void {
   if (worker.isConnected()) worker.process.send(message, undefined, undefined, () => {});
-}
-
-/** Resolves with the worker's URLs. Its last message may arrive after its exit, but not after `close`. */
-function waitUntilServing(worker: Worker, exited: Promise<string>): Promise<Pick<Service, "url" | "gatewayUrl">> {
-  return new Promise((resolve, reject) => {
-    worker.on("message", (message: WorkerMessage) => {
-      if (message.kind === "serving") resolve({ url: message.url, gatewayUrl: message.gatewayUrl });
-      else if (message.kind === "failed") reject(new KeyholdError(message.code, message.message));
-    });
-    worker.process.once("close", async () => {
-      reject(new KeyholdError("INTERNAL", `a worker exited before it served: ${await exited}`));
-    });
-  });
-}
-
-/** Resolves on the first uncaught exception. */
-function firstUncaught(worker: Worker, onUncaught: () => void): Promise<string> {
-  return new Promise((resolve) => {
-    worker.on("message", ({ kind }: WorkerMessage) => {
-      if (kind !== "uncaught") return;
-      onUncaught();
-      resolve("uncaught exception");
-    });
-  });
 }
 
 let scrapes = 0;
