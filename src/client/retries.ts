@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { backoffDelay } from "../lib/backoff.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { errorReason } from "./errors.ts";
 import { hasRequestId } from "./request-ids.ts";
@@ -60,11 +61,10 @@ function isIdempotent({ idempotency, input }: DescMethod): boolean {
   return idempotency !== MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN || hasRequestId(input);
 }
 
-/** Returns milliseconds: exponential backoff with full jitter, after any `Retry-After`. */
+/** Returns milliseconds: exponential backoff with jitter, after any `Retry-After`. */
 function backoffAfter(error: ConnectError, attempt: number, options: RetryOptions): number {
-  const { initialBackoffMs = 100, maxBackoffMs = 2_000 } = options;
-  const backoff = Math.min(maxBackoffMs, initialBackoffMs * 2 ** (attempt - 1));
-  return retryAfter(error) + Math.random() * backoff;
+  const { initialBackoffMs: first = 100, maxBackoffMs: max = 2_000 } = options;
+  return retryAfter(error) + backoffDelay(attempt, { first, max });
 }
 
 /** Returns `Retry-After` (RFC 9110 §10.2.3) in milliseconds; 0 if absent, a date, or above six digits. */

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { type BackoffRange, backoffDelay } from "../lib/backoff.ts";
 import type { Clock, Monotonic } from "../lib/clock.ts";
 import { toError } from "../lib/to-error.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
-import { Backoff } from "./backoff.ts";
 import { unconfirmed } from "./barriers.ts";
 import { type NodeIdentity, type OpenFeed, OtherServerError, type RenewLease } from "./change-feed.ts";
 import { REPORTED_OFFSET } from "./clock-offset.ts";
@@ -44,6 +44,12 @@ const LEAVE_TIMEOUT = 1_000;
 
 /** Milliseconds that a change waits for a session. */
 const SESSION_TIMEOUT = 5_000;
+
+/** Reconnects quickly after a restart of the database, which refuses connections meanwhile. */
+const REFUSED: BackoffRange = { first: 20, max: 200 };
+
+/** A database that does not answer, as while a synchronous standby is unreachable, may keep a backend busy for each attempt. */
+const SILENT: BackoffRange = { first: 250, max: 2_000 };
 
 /**
  * This node as a member of the cluster (docs/consistency.md). It receives every change on one connection, the feed, renews its lease on
@@ -180,8 +186,8 @@ export class Membership implements ServerObserver {
   }
 
   async #connectAgain(): Promise<ClusterSession | undefined> {
-    const backoff = new Backoff();
-    for (let pause = 0; ; ) {
+    let pause = 0;
+    for (let failures = 1; ; failures++) {
       await this.#pause(pause);
       if (this.#over.signal.aborted) return undefined;
       try {
@@ -190,7 +196,7 @@ export class Membership implements ServerObserver {
         if (this.#over.signal.aborted) return undefined;
         const reason = toError(error);
         this.#setUnavailable(reason);
-        pause = backoff.next(isSilent(reason));
+        pause = delayAfter(reason, failures);
       }
     }
   }
@@ -247,22 +253,22 @@ export class Membership implements ServerObserver {
 
   /** Renews the lease until the session ends. */
   async #keep(session: ClusterSession): Promise<void> {
-    const backoff = new Backoff();
     const { ttl } = this.#options.node;
+    let failures = 0;
     let pause = ttl / RENEWALS;
     while (session.ending.reason === undefined) {
       try {
         await session.ending.race(this.#renewals.pause(pause));
         if (this.#renewals.isActive) await this.#renew(session);
         pause = ttl / RENEWALS;
-        backoff.reset();
+        failures = 0;
       } catch (error) {
         const reason = toError(error);
         if (!isTransient(reason)) session.feed.end(reason);
         else {
           // While the lease lasts, another renewal may still succeed in time, and open connections may work.
           if (!this.lease.isFresh) this.#setUnavailable(reason);
-          pause = backoff.next(isSilent(reason));
+          pause = delayAfter(reason, ++failures);
         }
       }
     }
@@ -326,4 +332,8 @@ export class Membership implements ServerObserver {
     }
     if (before === null) this.#options.onDisconnect(reason);
   }
+}
+
+function delayAfter(reason: Error, failures: number): number {
+  return backoffDelay(failures, isSilent(reason) ? SILENT : REFUSED);
 }

@@ -1,5 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { backoffDelay } from "./backoff.ts";
 
 /** A running process or similar. */
 export interface Running {
@@ -19,8 +20,7 @@ export type Start = (signal: AbortSignal) => Promise<Running>;
 
 type Log = (level: "info" | "error", message: string) => void;
 
-/** Delay before each consecutive attempt in milliseconds; the last value repeats. */
-const backoffMs: readonly number[] = [0, 100, 200, 500, 1_000, 2_000, 5_000];
+const BACKOFF = { first: 100, max: 5_000 };
 
 /**
  * Starts a process and restarts it with backoff whenever it exits or fails. `name` is for the log.
@@ -68,16 +68,17 @@ export async function supervise(name: string, start: Start, log: Log) {
   };
 }
 
-/** Retries `start` with backoff. Rejects only when `signal` aborts. */
+/** Calls `start` at once, and again with backoff after each failure. Rejects only when `signal` aborts. */
 async function startAgain(start: Start, log: Log, signal: AbortSignal): Promise<Running> {
-  for (let attempt = 0; ; attempt++) {
-    await sleep(backoffMs[attempt] ?? backoffMs.at(-1), undefined, { signal });
+  for (let failures = 1; ; failures++) {
+    signal.throwIfAborted();
     try {
       return await start(signal);
     } catch (error) {
       signal.throwIfAborted();
       log("error", String(error));
     }
+    await sleep(backoffDelay(failures, BACKOFF), undefined, { signal });
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Returns the result of `work`, or the result of `onTimeout` (or what it throws) when `work` takes longer than these milliseconds.
  * `work` is not cancelled; what it rejects with after that is ignored.
- * A result that arrived while the event loop was blocked is in time: timers are called before sockets are read.
+ * A result that arrived while the event loop was blocked is in time.
  *
  * @example
  * await withTimeout(answer, 1_000, () => { throw new Error("the server did not answer within 1 s"); });
@@ -14,9 +14,14 @@ export async function withTimeout<T, U>(
   const late = Promise.withResolvers<U>();
   let isOver = false;
   const end = () => isOver || late.resolve(new Promise((resolve) => resolve(onTimeout())));
-  const timer = setTimeout(() => setImmediate(end), milliseconds);
+  const timer = setLateTimeout(end, milliseconds);
   return Promise.race([work, late.promise]).finally(() => {
     isOver = true;
     clearTimeout(timer);
   });
+}
+
+/** Like `setTimeout`, but what arrived while the event loop was blocked is read before `run` is called: timers run before sockets are read. */
+export function setLateTimeout(run: () => void, milliseconds: number): NodeJS.Timeout {
+  return setTimeout(() => setImmediate(run), milliseconds);
 }

@@ -1,6 +1,9 @@
-/** First and maximum delay between attempts, in milliseconds. */
-const FIRST_DELAY = 25;
-const MAX_DELAY = 500;
+import { backoffDelay } from "../../lib/backoff.ts";
+
+const BACKOFF = { first: 25, max: 500 };
+
+/** Attempts begin with calls of clients, which are spread already. */
+const noJitter = () => 0;
 
 /**
  * Exponential backoff for connecting to a database that refuses connections. Between attempts callers fail at once with the last error,
@@ -8,7 +11,7 @@ const MAX_DELAY = 500;
  * database share it: when one has connected, all may try.
  */
 export class ConnectBackoff {
-  #delay = FIRST_DELAY;
+  #failures = 0;
   #next = 0;
   #failure: Error | null = null;
 
@@ -21,12 +24,11 @@ export class ConnectBackoff {
   failed(failure: Error, now: number): void {
     if (now < this.#next) return;
     this.#failure = failure;
-    this.#next = now + this.#delay;
-    this.#delay = Math.min(this.#delay * 2, MAX_DELAY);
+    this.#next = now + backoffDelay(++this.#failures, BACKOFF, noJitter);
   }
 
   succeeded(): void {
-    this.#delay = FIRST_DELAY;
+    this.#failures = 0;
     this.#next = 0;
     this.#failure = null;
   }

@@ -1,5 +1,6 @@
 import { Socket } from "node:net";
 import postgres, { type Notice, type Sql } from "postgres";
+import { backoffDelay } from "../../lib/backoff.ts";
 import { openClientSocket } from "./client-socket.ts";
 import { type Host, parseConnectionUrl, socketFile } from "./connection-url.ts";
 import { checkReported, STARTUP_SETTINGS } from "./session-settings.ts";
@@ -28,10 +29,8 @@ export interface DatabaseOptions {
 /** Seconds. A backend starts in milliseconds, on a busy machine in tenths of a second. */
 export const CONNECT_TIMEOUT = 5;
 
-/** Seconds until the next attempt to connect. The driver's own backoff grows to 20 s, and callers wait with it. */
-function reconnectDelay(failures: number): number {
-  return Math.min(0.05 * 2 ** failures, 0.5);
-}
+/** The driver's own backoff grows to 20 s, and callers wait with it. */
+const BACKOFF = { first: 50, max: 500 };
 
 /**
  * Opens a socket. `host` and `port` are for the driver: TLS checks the name by them. With TCP_NODELAY like libpq; otherwise a statement
@@ -155,7 +154,8 @@ function driverOptions(options: DatabaseOptions): postgres.Options<Record<string
     max: 1,
     prepare: prepare !== false,
     connect_timeout: CONNECT_TIMEOUT,
-    backoff: reconnectDelay,
+    // In seconds.
+    backoff: (failures) => backoffDelay(failures + 1, BACKOFF) / 1000,
     max_lifetime: null,
     fetch_types: false,
     types: VALUE_TYPES,

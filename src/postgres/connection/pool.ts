@@ -1,6 +1,7 @@
 import type { Notice, Sql } from "postgres";
 import { KeyholdError } from "../../domain/errors.ts";
 import { toError } from "../../lib/to-error.ts";
+import { setLateTimeout } from "../../lib/with-timeout.ts";
 import type { DatabaseOptions } from "./connect.ts";
 import { ConnectBackoff } from "./connect-backoff.ts";
 import { cutOff, databaseError, ForeignSettingError, isReplicationCancelled, tooLate } from "./errors.ts";
@@ -242,12 +243,9 @@ export class Pool implements Database {
     return connection;
   }
 
-  /**
-   * One timer for all calls, set for the oldest deadline. It does not keep the process alive; a connection does. Answers that arrived while the
-   * event loop was blocked are read first.
-   */
+  /** One timer for all calls, set for the oldest deadline. It does not keep the process alive; a connection does. */
   #watch(delay: number): void {
-    this.#timer = setTimeout(() => setImmediate(() => this.#endLate()), delay).unref();
+    this.#timer = setLateTimeout(() => this.#endLate(), delay).unref();
   }
 
   #endLate(): void {
