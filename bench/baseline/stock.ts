@@ -26,7 +26,7 @@ import { PATHS } from "../subject/client.ts";
 const jsonOptions = { useProtoFieldName: true, alwaysEmitImplicit: true };
 const host = "127.0.0.1";
 
-const { rpcs, close } = await openRpcs("refuse");
+const { rpcs, close } = await openRpcs("reject");
 const callRpc = rpcCaller(rpcs);
 const connect = {
   routes: (router: ConnectRouter) => {

@@ -20,7 +20,7 @@ export interface OpenRpcs {
  * Opens the RPCs with guard, validation and error table, as transports receive them, on the database that the environment names. "attach"
  * makes this process a node beside the server that started the database.
  */
-export async function openRpcs(ifRunning: "attach" | "refuse"): Promise<OpenRpcs> {
+export async function openRpcs(ifRunning: "attach" | "reject"): Promise<OpenRpcs> {
   const config = readConfig();
   const resources = await openResources(config, { log: () => {}, ifRunning });
   await resources.coherence.membership.join();

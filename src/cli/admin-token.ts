@@ -46,18 +46,15 @@ function lifetimesFor(ttl: string | undefined, { maxKeyTtl }: Lifetimes): Lifeti
 /** Creates an admin token. Only the secret goes to standard output, for scripts. */
 export async function createAdminToken(options: AdminTokenOptions): Promise<void> {
   const { name, scope = [ADMIN_SCOPE], actor, restrictTo = [], ttl, allowIp } = options;
-  const unknown = scope.find((one) => !ADMIN_SCOPES.some((known) => known === one));
-  if (unknown !== undefined) throw invalidArgument("--scope", `must be one of ${ADMIN_SCOPES.join(", ")}`);
-  const restrictedToActorIds = [...restrictTo];
-  const draft = {
+  if (!scope.every(isAdminScope)) throw invalidArgument("--scope", `must be one of ${ADMIN_SCOPES.join(", ")}`);
+  const request = create(CreateIssuedApiKeyRequestSchema, {
     name,
     actorId: actor,
     scopes: [...scope],
-    restrictedToActorIds,
+    restrictedToActorIds: [...restrictTo],
     ttl: ttl === NO_EXPIRY ? undefined : ttl,
     ipRestriction: ipRestrictionTo(allowIp),
-  };
-  const request = create(CreateIssuedApiKeyRequestSchema, draft);
+  });
   requireValid(CreateIssuedApiKeyRequestSchema, request);
   await withResources(({ keys, database }) =>
     outputSecret(options, async () => {
@@ -81,7 +78,7 @@ export async function renewAdminToken(keyId: string, { ttl, ...options }: RenewO
   await withResources(async ({ keys, database }) => {
     const principal = operator();
     const { scopes } = await getKey(keys, principal, "issued", keyId);
-    if (!scopes.some((scope) => ADMIN_SCOPES.some((known) => known === scope)))
+    if (!scopes.some(isAdminScope))
       throw invalidArgument("key_id", "is not that of an admin token: the key has no scope over Keyhold itself");
     const lifetimes = lifetimesFor(ttl, keys.lifetimes);
     const expiry = newExpiry({ ttl: ttl === NO_EXPIRY ? undefined : ttl }, lifetimes, keys.clock.now());
@@ -89,6 +86,10 @@ export async function renewAdminToken(keyId: string, { ttl, ...options }: RenewO
     await writeServerLog(database, "admin token renewed", { key_id: keyId, expire_time: key.expireTime });
     await writeMessage(create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now())), options);
   });
+}
+
+function isAdminScope(scope: string): boolean {
+  return ADMIN_SCOPES.some((adminScope) => adminScope === scope);
 }
 
 function operator(): Principal {

@@ -29,10 +29,10 @@ export function showCluster(options: OutputOptions): Promise<void> {
 export function acceptCurrentDatabase(options: OutputOptions): Promise<void> {
   return withResources(async ({ database }) => {
     const { systemIdentifier, timeline, lsn } = await acceptDatabase(database);
-    const facts = { system_identifier: systemIdentifier, timeline, lsn };
-    await writeServerLog(database, "database_accepted", facts);
+    const result = { system_identifier: systemIdentifier, timeline, lsn };
+    await writeServerLog(database, "database_accepted", result);
     const state = `${systemIdentifier} on timeline ${timeline}, at ${lsn}`;
-    await writeResult(options, facts, `accepted database ${state}: servers rejoin within seconds`);
+    await writeResult(options, result, `accepted database ${state}: servers rejoin within seconds`);
   });
 }
 

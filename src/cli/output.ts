@@ -116,14 +116,14 @@ export function headerOf(titles: readonly string[]): Styled[] {
 export function tableText(rows: readonly (readonly Cell[])[]): Text {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => textOf(row[column]).length)));
   return rows.map((row) => {
-    const last = row.findLastIndex((one) => textOf(one) !== "");
+    const last = row.findLastIndex((cell) => textOf(cell) !== "");
     const padding = (column: number) => "".padEnd((widths[column] ?? 0) - textOf(row[column]).length + 2);
-    return [row.slice(0, last + 1).map((one, column) => [one, column === last ? "" : padding(column)]), "\n"];
+    return [row.slice(0, last + 1).map((cell, column) => [cell, column === last ? "" : padding(column)]), "\n"];
   });
 }
 
-function textOf(one: Cell = ""): string {
-  return typeof one === "string" ? one : one.text;
+function textOf(cell: Cell = ""): string {
+  return typeof cell === "string" ? cell : cell.text;
 }
 
 /** Formats a table cell. */

@@ -11,29 +11,32 @@ interface State {
   readonly done: number;
 }
 
+interface Progress extends State {
+  /** 0 if it is unknown. */
+  readonly total: number;
+  readonly failed: number;
+}
+
 export type ProgressBar = ReturnType<typeof createProgressBar>;
 
-/** `start` was done before, such as by an earlier run, and is excluded from the rates, which count from `started`. `total` is 0 if it is unknown. */
-export function createProgressBar(
-  stream: NodeJS.WriteStream,
-  unit: string,
-  start: State,
-  total: number,
-  started = performance.now(),
-) {
+/** Rates exclude what was done at `start`, such as by an earlier run; without it, what the first progress has, which is not shown. */
+export function createProgressBar(stream: NodeJS.WriteStream, unit: string, start?: State) {
   const { isTTY } = stream;
-  let last = isTTY ? Number.NEGATIVE_INFINITY : started;
+  let [first, began] = [start, performance.now()];
+  let last = isTTY ? Number.NEGATIVE_INFINITY : began;
   return {
-    show: ({ items, done, failed }: State & { readonly failed: number }) => {
+    show: ({ items, done, total, failed }: Progress) => {
       const now = performance.now();
-      if (now - last < (isTTY ? ON_TERMINAL : IN_LOG)) return;
-      last = now;
-      const seconds = (now - started) / 1000;
-      const parts = [`${count(items)} ${unit}`, `${count((items - start.items) / seconds)}/s`];
-      const left = (total - done) / ((done - start.done) / seconds);
-      if (total > 0) parts.push(`${((100 * done) / total).toFixed(1)}%`, `${duration(left)} left`);
-      if (failed > 0) parts.push(`${count(failed)} failed`);
-      void write([ERASE_LINE, parts.join("  "), isTTY ? "" : "\n"], stream);
+      if (first === undefined) [first, began] = [{ items, done }, now];
+      else if (now - last >= (isTTY ? ON_TERMINAL : IN_LOG)) {
+        last = now;
+        const seconds = (now - began) / 1000;
+        const parts = [`${count(items)} ${unit}`, `${count((items - first.items) / seconds)}/s`];
+        const left = (total - done) / ((done - first.done) / seconds);
+        if (total > 0) parts.push(`${((100 * done) / total).toFixed(1)}%`, `${duration(left)} left`);
+        if (failed > 0) parts.push(`${count(failed)} failed`);
+        void write([ERASE_LINE, parts.join("  "), isTTY ? "" : "\n"], stream);
+      }
     },
     log: (text: string) => write([ERASE_LINE, text, "\n"], stream),
     end: () => write(ERASE_LINE, stream),

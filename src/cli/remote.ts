@@ -35,10 +35,10 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
   const baseUrl = ofServer ?? context?.url ?? DEFAULT_URL;
   // The token of a context is sent to its server only.
   const stored = context?.url === baseUrl ? context : null;
-  const caFile = firstGiven(options.caFile, ["KEYHOLD_CA_FILE", config.caFile], stored?.caFile, "--ca-file");
+  const caFile = firstFile(options.caFile, ["KEYHOLD_CA_FILE", config.caFile], stored?.caFile, "--ca-file");
   if (caFile !== null) await trustCertificates(...caFile);
   const own = config.token === null ? stored?.tokenFile : null;
-  const tokenFile = firstGiven(options.tokenFile, ["KEYHOLD_TOKEN_FILE", config.tokenFile], own, "--token-file");
+  const tokenFile = firstFile(options.tokenFile, ["KEYHOLD_TOKEN_FILE", config.tokenFile], own, "--token-file");
   const token = tokenFile === null ? config.token : (await readInput(...tokenFile)).toString("utf8").trim();
   return { ...clientOf(baseUrl, token ?? undefined), url: baseUrl };
 }
@@ -47,8 +47,8 @@ const DEFAULT_URL = "http://127.0.0.1:4420";
 
 type NamedFile = readonly [name: string, file: string];
 
-/** Returns the file of an option, of a variable, or of the context, with its name for errors; null if none is given. */
-function firstGiven(
+/** Returns the file of an option, of a variable, or of the context, with its name for errors; null if there is none. */
+function firstFile(
   option: string | undefined,
   [variable, ofVariable]: readonly [string, string | null],
   stored: string | null | undefined,

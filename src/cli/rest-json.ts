@@ -39,7 +39,7 @@ export function writeMessage(message: Message, options: OutputOptions): Promise<
 export function fieldOf(message: Message, path: string): string {
   const names = registry.getMessage(message.$typeName)?.fields.map(({ name }) => name) ?? [];
   const [first = "", ...rest] = path.split(".");
-  const name = first === "id" ? names.find((one) => one.endsWith("_id")) : names.find((one) => one === first);
+  const name = first === "id" ? names.find((field) => field.endsWith("_id")) : names.find((field) => field === first);
   if (name === undefined) throw invalidArgument("--output", `must be one of id, ${names.join(", ")}`);
   const value = restJson(message)[name];
   return scriptValue(rest.length > 0 && isJsonObject(value) ? value[rest.join(".")] : value);

@@ -17,6 +17,13 @@ export function signalToStop(exit: () => void = () => process.exit(EXIT_STATUS.f
   return signal;
 }
 
+/** Returns a signal that aborts at the next SIGINT or SIGTERM; the signal after it ends the process at once. */
+export function interruption(): AbortSignal {
+  const controller = new AbortController();
+  void signalToStop(() => process.exit(EXIT_STATUS.interrupted)).then(() => controller.abort());
+  return controller.signal;
+}
+
 /**
  * Makes SIGINT and SIGTERM terminate process 1 of a container while nothing else listens to them: the kernel ignores signals without a
  * handler for PID 1 (pid_namespaces(7)), so a server that waits for its database could not be stopped.

@@ -32,18 +32,18 @@ function toJson({ kid, publicJwk, createTime, retireTime, tokensExpireTime }: Si
 export function revokeSigningKeys(kid: string, options: RevokeOptions & OutputOptions): Promise<void> {
   return withResources(async ({ signing, database }) => {
     const { replacement } = await revokeSigningKey(signing, kid, options);
-    const facts = { kid, ...(replacement !== null && { active: replacement }) };
-    await writeServerLog(database, "signing key revoked", facts);
+    const result = { kid, ...(replacement !== null && { active: replacement }) };
+    await writeServerLog(database, "signing key revoked", result);
     const active = replacement === null ? "" : ` The active signing key is now ${replacement}.`;
-    await writeResult(options, facts, `Revoked ${kid}.${active}`);
+    await writeResult(options, result, `Revoked ${kid}.${active}`);
   });
 }
 
 export function rotateSigningKeys(options: RotateOptions & OutputOptions): Promise<void> {
   return withResources(async ({ signing, database }) => {
     const { kid, publicJwk } = await rotateSigningKey(signing, options);
-    const made = { kid, algorithm: publicJwk.alg };
-    await writeServerLog(database, "signing key rotated", made);
-    await writeResult(options, made, kid);
+    const result = { kid, algorithm: publicJwk.alg };
+    await writeServerLog(database, "signing key rotated", result);
+    await writeResult(options, result, kid);
   });
 }

@@ -21,10 +21,10 @@ export interface EmbeddedOptions extends StartOptions {
   /** Keyhold's data folder, made if absent. PostgreSQL's files go into `postgres` under it. */
   readonly dataDir: string;
   /**
-   * What to do when another Keyhold process has its server on this data folder: `refuse` (the default, for `serve`), or
+   * What to do when another Keyhold process has its server on this data folder: `reject` (the default, for `serve`), or
    * `attach` (for commands) to use that one.
    */
-  readonly ifRunning?: "refuse" | "attach";
+  readonly ifRunning?: "reject" | "attach";
 }
 
 export interface EmbeddedPostgres {

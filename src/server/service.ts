@@ -63,7 +63,7 @@ export async function serve(
   /** Without a port for metrics nobody reads what every call would count. */
   const isCounting = config.metrics !== null;
   const onUnusable = (kid: string) =>
-    logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are refused");
+    logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are rejected");
   const onLost = () => resources.reader.clear();
   await resources.coherence.membership.join();
   const signing = await createSigning({ ...resources.signing, onUnusable, onLost });

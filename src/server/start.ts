@@ -86,7 +86,7 @@ export async function openForServing(
   const resources = await openResources(config, {
     ...embedded,
     log: databaseLog(logger),
-    ifRunning: "refuse",
+    ifRunning: "reject",
     onMembership: (level, message, err) => logger[level]({ err }, message),
     onDuplicates: (keyIds) =>
       logger.warn(

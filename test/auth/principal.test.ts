@@ -39,7 +39,7 @@ beforeAll(async () => {
     ...{ KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_AUTH: "none,admin-token,oidc" },
     ...{ KEYHOLD_OIDC_ISSUER: oidc.issuer, KEYHOLD_OIDC_AUDIENCE: oidc.audience },
   });
-  const resources = await openResources(config, { log: () => {}, ifRunning: "refuse" });
+  const resources = await openResources(config, { log: () => {}, ifRunning: "reject" });
   const { store } = resources.keys;
   const change: KeyStore["change"] = (name, mutation, principal, now) => {
     seen.push(principal);

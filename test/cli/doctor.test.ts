@@ -143,22 +143,19 @@ describe("local checks", () => {
     [
       "gateways",
       { KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_TRUSTED_PROXIES: "10.0.0.0/8" },
-      ["ok gateways ask by forward-auth, and are known by token"],
+      ["ok gateways use forward-auth, authenticated by token"],
     ],
     [
       "gateways",
       { KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_GATEWAY_CALLERS: "token,network", KEYHOLD_GATEWAY_NETWORKS: "10.0.0.1" },
-      [
-        /^ok Envoy must set encode_raw_headers: true/,
-        "ok gateways ask by ext-authz, and are known by token or network",
-      ],
+      [/^ok Envoy must set encode_raw_headers: true/, "ok gateways use ext-authz, authenticated by token or network"],
     ],
     [
       "gateways",
       { KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_AUTH: "" },
       [
-        /^warning requests of gateways are refused: without KEYHOLD_AUTH/,
-        /^warning keys that are restricted to addresses are refused/,
+        /^warning requests of gateways are rejected: without KEYHOLD_AUTH/,
+        /^warning keys that are restricted to addresses are rejected/,
         /^ok /,
       ],
     ],

@@ -47,7 +47,7 @@ test("a folder in use by a server of another container, whose process is invisib
   const file = join(dataDir, "postgres", "postmaster.pid");
   const text = await readFile(file, "utf8");
   await writeFile(file, text.replace(/^\d+/, "4194304"));
-  for (const ifRunning of ["refuse", "attach"] as const)
+  for (const ifRunning of ["reject", "attach"] as const)
     await expect(start(dataDir, { ifRunning })).rejects.toThrow("in use by PostgreSQL process 4194304");
   await writeFile(file, text);
   expect(await keptIn(server.url)).toContain(1);

@@ -24,16 +24,16 @@ export interface OptionNode extends Choice {
 /** Returns all visible commands, each before its subcommands. */
 export function nodesOf(command: Command, path = ""): Node[] {
   const help = command.createHelp();
-  const commands = help.visibleCommands(command).filter((one) => one.name() !== "help");
+  const commands = help.visibleCommands(command).filter((subcommand) => subcommand.name() !== "help");
   const options = help.visibleOptions(command).map(optionNode);
   const words = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
   const choices = [
-    ...commands.map((one) => ({ word: one.name(), description: one.description() })),
+    ...commands.map((subcommand) => ({ word: subcommand.name(), description: subcommand.description() })),
     ...words.map((word) => ({ word, description: word })),
   ];
   return [
     { path, commands: choices, options },
-    ...commands.flatMap((one) => nodesOf(one, `${path} ${one.name()}`.trim())),
+    ...commands.flatMap((subcommand) => nodesOf(subcommand, `${path} ${subcommand.name()}`.trim())),
   ];
 }
 

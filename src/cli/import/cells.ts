@@ -17,7 +17,7 @@ export interface Column {
 
 export function columnsOf(header: readonly string[], { columns }: RowOptions): Column[] {
   return header.map((name, before) => {
-    const field = columns === null ? name : Object.keys(columns).find((one) => columns[one] === name);
+    const field = columns === null ? name : Object.keys(columns).find((candidate) => columns[candidate] === name);
     const isMultiline = field === undefined || field === "metadata" || metadataKey(field) !== undefined;
     const position = { before, after: header.length - before - 1 };
     const isIdentifier = field !== undefined && IDENTIFIERS.has(field);

@@ -64,6 +64,7 @@ const KEY_OPTIONS = {
 };
 
 function rejectKeyOptions(options: Readonly<Record<string, unknown>>): void {
-  const given = Object.entries(KEY_OPTIONS).find(([name]) => options[name] !== undefined);
-  if (given !== undefined) throw invalidArgument(given[1], "is for one key and cannot be combined with a file");
+  const conflicting = Object.entries(KEY_OPTIONS).find(([name]) => options[name] !== undefined);
+  if (conflicting !== undefined)
+    throw invalidArgument(conflicting[1], "is for one key and cannot be combined with a file");
 }

@@ -56,7 +56,7 @@ function membersOf(fields: Fields): ReadonlyMap<HashField, string> {
   const members = new Map<HashField, string>();
   for (const field of HASH_FIELDS) {
     const short = SHORT_NAMES[field];
-    const values = [object[field], fields[`raw_key_hash.${field}`], short && fields[short]].filter(isGiven);
+    const values = [object[field], fields[`raw_key_hash.${field}`], short && fields[short]].filter(isSet);
     if (values.length > 1) throw invalidArgument(short ?? `raw_key_hash.${field}`, "is set twice");
     const [value] = values;
     if (value === undefined) continue;
@@ -68,7 +68,7 @@ function membersOf(fields: Fields): ReadonlyMap<HashField, string> {
 
 const SHORT_NAMES: Readonly<Partial<Record<HashField, string>>> = { value: "hash", phc: "phc" };
 
-function isGiven(value: unknown): boolean {
+function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "";
 }
 
@@ -91,8 +91,8 @@ function namedIn<N extends string>(
   usual: readonly string[],
 ): N | undefined {
   if (text === undefined) return undefined;
-  const given = text.toUpperCase().replaceAll("-", "_");
-  const name = names.find((one) => given === one || given === prefix + one);
+  const upperCase = text.toUpperCase().replaceAll("-", "_");
+  const name = names.find((allowed) => upperCase === allowed || upperCase === prefix + allowed);
   if (name === undefined) throw invalidArgument(`raw_key_hash.${field}`, `is unknown; allowed: ${usual.join(", ")}`);
   return name;
 }

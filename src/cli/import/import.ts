@@ -9,7 +9,7 @@ import { boundHeapGrowth } from "../heap.ts";
 import { note, writeObject } from "../output.ts";
 import { createProgressBar, type ProgressBar } from "../progress-bar.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
-import { signalToStop } from "../signals.ts";
+import { interruption } from "../signals.ts";
 import { openFailureFile } from "./failure-file.ts";
 import { type ColumnMap, checkColumnMap, type RowOptions } from "./fields.ts";
 import { loadProgress, newProgress, type Progress, saveProgress } from "./progress.ts";
@@ -50,12 +50,9 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const remote = options.dryRun === true ? null : await openRemote(options);
   const saved = files.progress === null ? undefined : await loadProgress(files.progress, source, remote?.url);
   const start = saved ?? newProgress(source, remote?.url);
-  const progressBar =
-    options.json === true ? null : createProgressBar(process.stderr, "rows", stateOf(start), source.size);
+  const progressBar = options.json === true ? null : createProgressBar(process.stderr, "rows", stateOf(start));
   if (start.row > 0) await progressBar?.log(`resuming after row ${start.row}`);
-  const interruption = new AbortController();
-  const { signal } = interruption;
-  void signalToStop(() => process.exit(EXIT_STATUS.interrupted)).then(() => interruption.abort());
+  const signal = interruption();
   const started = performance.now();
   const warned: Warned = { rows: 0, lines: [] };
   const end = await importRows(source, start, { options, rows, remote, files, progressBar, signal, warned }).finally(
@@ -126,7 +123,7 @@ async function importRows(source: Source, start: Progress, current: Run): Promis
   let [latest, saved] = [start, performance.now()];
   try {
     for await (latest of run(source, start, called)) {
-      progressBar?.show({ ...stateOf(latest), failed: latest.failed });
+      progressBar?.show({ ...stateOf(latest), total: source.size, failed: latest.failed });
       if (performance.now() - saved < SAVE_INTERVAL) continue;
       await save(latest);
       saved = performance.now();

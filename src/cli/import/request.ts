@@ -63,7 +63,7 @@ function keyOf(fields: Fields, defaults: HashDefaults) {
 function checked(init: Init): CreateImportedApiKeyRequest {
   const request = create(CreateImportedApiKeyRequestSchema, init);
   const local = { clock: systemClock, lifetimes: UNLIMITED, looksLikeOurs: () => false };
-  validated(CreateImportedApiKeyRequestSchema, request, (one) => checkNewImport(local, importInput(one)));
+  validated(CreateImportedApiKeyRequestSchema, request, (message) => checkNewImport(local, importInput(message)));
   return request;
 }
 

@@ -57,7 +57,7 @@ export async function* run(source: Source, start: Progress, options: RunOptions)
   let progress = start;
   const settle = async ({ batch, outcome }: Sent) => {
     const columns = format instanceof Csv ? format.header : undefined;
-    progress = await conclude({ ...progress, columns }, batch, await outcome, options);
+    progress = await countOutcome({ ...progress, columns }, batch, await outcome, options);
     return progress;
   };
   if (format instanceof Csv && start.end === 0) await checkQuotes(source, options);
@@ -86,29 +86,45 @@ async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGen
 /** Maximum rows per call: the limit of the server. */
 const MAX_ROWS = 1000;
 
-/** Groups rows into batches, in order. */
+/** A batch that rows are added to. */
+interface GrowingBatch {
+  readonly items: Item[];
+  readonly failures: RowFailure[];
+  last: Row;
+  /** An upper bound of the larger of request and response. */
+  bytes: number;
+}
+
+/** Groups rows into batches, in order. The request of a row gets a `request_id` of the row in this import. */
 async function* batchRows(
   chunks: AsyncIterable<readonly Row[]>,
   importId: string,
   options: RowOptions,
 ): AsyncGenerator<Batch> {
-  let batch = new GrowingBatch(importId);
+  let batch: GrowingBatch | undefined;
   for await (const rows of chunks) {
     for (const row of rows) {
       const request = requestOf(row, options);
       const bytes = typeof request === "string" ? 0 : sizeOf(request);
       // The server rejects a call that is too large, or whose response may be.
-      if (!batch.fits(bytes)) {
-        yield batch.complete();
-        batch = new GrowingBatch(importId);
+      if (batch !== undefined && batch.bytes + bytes > MAX_ITEMS_BYTES) {
+        yield batch;
+        batch = undefined;
       }
-      batch.add(row, request, bytes);
-      if (!batch.isFull) continue;
-      yield batch.complete();
-      batch = new GrowingBatch(importId);
+      batch ??= { items: [], failures: [], last: row, bytes: 0 };
+      batch.last = row;
+      batch.bytes += bytes;
+      if (typeof request === "string") batch.failures.push({ row, reason: "INVALID_ARGUMENT", message: request });
+      else {
+        request.requestId = `${importId}:${row.row}`;
+        batch.items.push({ row, request });
+      }
+      if (batch.items.length + batch.failures.length < MAX_ROWS) continue;
+      yield batch;
+      batch = undefined;
     }
   }
-  if (!batch.isEmpty) yield batch.complete();
+  if (batch !== undefined) yield batch;
 }
 
 /** At most: `oidc:` and a subject (OpenID Connect Core §2). */
@@ -128,48 +144,6 @@ function sizeOf(request: CreateImportedApiKeyRequest): number {
   return Math.max(requestBytes, responseSize(sized));
 }
 
-class GrowingBatch {
-  readonly #items: Item[] = [];
-  readonly #failures: RowFailure[] = [];
-  #last: Row | undefined;
-  readonly #importId: string;
-  /** An upper bound of the larger of request and response. */
-  #bytes = 0;
-
-  constructor(importId: string) {
-    this.#importId = importId;
-  }
-
-  get isEmpty(): boolean {
-    return this.#last === undefined;
-  }
-
-  get isFull(): boolean {
-    return this.#items.length + this.#failures.length === MAX_ROWS;
-  }
-
-  /** Returns whether the call still fits with an item of this size. */
-  fits(bytes: number): boolean {
-    return this.#bytes + bytes <= MAX_ITEMS_BYTES;
-  }
-
-  /** The request gets a `request_id` of its row in this import. `bytes` is its size. */
-  add(row: Row, request: CreateImportedApiKeyRequest | string, bytes: number): void {
-    this.#last = row;
-    this.#bytes += bytes;
-    if (typeof request === "string") this.#failures.push({ row, reason: "INVALID_ARGUMENT", message: request });
-    else {
-      request.requestId = `${this.#importId}:${row.row}`;
-      this.#items.push({ row, request });
-    }
-  }
-
-  complete(): Batch {
-    if (this.#last === undefined) throw new Error("an empty batch");
-    return { items: this.#items, failures: this.#failures, last: this.#last };
-  }
-}
-
 function startSend(batch: Batch, { send, onWarnings }: RunOptions): Sent {
   for (const { row, request } of batch.items) {
     const warnings = rawKeyWarnings(request.rawKey);
@@ -181,7 +155,7 @@ function startSend(batch: Batch, { send, onWarnings }: RunOptions): Sent {
   return { batch, outcome };
 }
 
-async function conclude(before: Progress, batch: Batch, outcome: Outcome, options: RunOptions): Promise<Progress> {
+async function countOutcome(before: Progress, batch: Batch, outcome: Outcome, options: RunOptions): Promise<Progress> {
   const { failureFile, skipExisting } = options;
   const failed = outcome.failures.filter((failure) => !skipExisting || !isExisting(failure));
   const failures = [...batch.failures, ...failed].sort((a, b) => a.row.row - b.row.row);

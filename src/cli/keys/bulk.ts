@@ -8,11 +8,11 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { note } from "../output.ts";
-import { createProgressBar, type ProgressBar } from "../progress-bar.ts";
+import { createProgressBar } from "../progress-bar.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
 import { withRetries } from "../retry.ts";
-import { signalToStop } from "../signals.ts";
+import { interruption } from "../signals.ts";
 import { askYesNo } from "../yes-no.ts";
 import { REASONS } from "./manage.ts";
 
@@ -109,10 +109,10 @@ async function complete(
   };
   const remedy = `to continue, repeat the command with --request-id ${requestId}`;
   say(`keyhold keys ${command}: if it is interrupted, repeat it with --request-id ${requestId}`);
-  const interruption = new AbortController();
-  const { signal } = interruption;
-  void signalToStop(() => process.exit(EXIT_STATUS.interrupted)).then(() => interruption.abort());
-  const progressBar = openProgressBar(options);
+  const signal = interruption();
+  // The rates of an operation that continues count from its first response.
+  const start = options.requestId === undefined ? { items: 0, done: 0 } : undefined;
+  const progressBar = options.json === true ? null : createProgressBar(process.stderr, "keys", start);
   try {
     for (;;) {
       const progress = await withRetries(() => call({ expectedCount, requestId }, { signal }), {
@@ -120,13 +120,14 @@ async function complete(
         onUnreachable: (error) => say(`${explain(error)}; retrying`),
       });
       if (progress.done) {
-        progressBar.end();
+        progressBar?.end();
         return await writeMessage(progress, options);
       }
-      progressBar.show(progress);
+      const { changedCount, matchedCount: total } = progress;
+      progressBar?.show({ items: changedCount, done: changedCount, total, failed: 0 });
     }
   } catch (error) {
-    progressBar.end();
+    progressBar?.end();
     if (!signal.aborted) {
       say(remedy);
       throw error;
@@ -134,23 +135,4 @@ async function complete(
     say(`interrupted; ${remedy}`);
     process.exitCode = EXIT_STATUS.interrupted;
   }
-}
-
-/** Returns a function that shows the progress. The rates of an operation that continues count from its first response. */
-function openProgressBar({ json, requestId }: BulkOptions) {
-  const started = performance.now();
-  let bar: ProgressBar | undefined;
-  return {
-    show: ({ changedCount, matchedCount }: Progress) => {
-      if (json === true) return;
-      const now = { items: changedCount, done: changedCount };
-      if (bar !== undefined) bar.show({ ...now, failed: 0 });
-      else if (requestId !== undefined) bar = createProgressBar(process.stderr, "keys", now, matchedCount);
-      else {
-        bar = createProgressBar(process.stderr, "keys", { items: 0, done: 0 }, matchedCount, started);
-        bar.show({ ...now, failed: 0 });
-      }
-    },
-    end: () => bar?.end(),
-  };
 }

@@ -208,7 +208,7 @@ function requireConsistent(config: Config): void {
   if (gateways.clientCaFile !== null && tls === null) {
     throw invalidArgument("KEYHOLD_GATEWAY_CLIENT_CA_FILE", "needs KEYHOLD_TLS_CERT_FILE: TLS has client certificates");
   }
-  const remote = [host, gateways.address?.host].find((one) => one !== undefined && !isLoopback(one));
+  const remote = [host, gateways.address?.host].find((name) => name !== undefined && !isLoopback(name));
   if (auth.length === 0 && remote !== undefined) {
     throw invalidArgument(
       "KEYHOLD_AUTH",
@@ -237,7 +237,7 @@ const STALE_GRACE_BOUNDS: DurationBounds = { min: 0, max: 86_400_000 };
 /** Validates another URL of the same database. */
 function otherUrl(name: string, url: string | undefined, databaseUrl: string | null): string | null {
   if (url === undefined) return null;
-  if (databaseUrl === null) throw invalidArgument(name, "goes with KEYHOLD_DATABASE_URL");
+  if (databaseUrl === null) throw invalidArgument(name, "requires KEYHOLD_DATABASE_URL");
   return postgresUrl(name, url);
 }
 
@@ -264,8 +264,8 @@ function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): 
 
 function toTls(certFile: string | undefined, keyFile: string | undefined) {
   if (certFile === undefined && keyFile === undefined) return null;
-  if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "goes with KEYHOLD_TLS_KEY_FILE");
-  if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "goes with KEYHOLD_TLS_CERT_FILE");
+  if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "requires KEYHOLD_TLS_KEY_FILE");
+  if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "requires KEYHOLD_TLS_CERT_FILE");
   return { certFile, keyFile };
 }
 
@@ -287,8 +287,8 @@ function toOidc(
     if (actorsClaim !== undefined) throw invalidArgument("KEYHOLD_OIDC_ACTORS_CLAIM", "needs KEYHOLD_OIDC_ISSUER");
     return null;
   }
-  if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "goes with KEYHOLD_OIDC_AUDIENCE");
-  if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "goes with KEYHOLD_OIDC_ISSUER");
+  if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "requires KEYHOLD_OIDC_AUDIENCE");
+  if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "requires KEYHOLD_OIDC_ISSUER");
   return { issuer: issuerUrl(issuer), audience, scopeClaim, ...(actorsClaim !== undefined && { actorsClaim }) };
 }
 

@@ -18,7 +18,7 @@ function readGateways(get: Get) {
   const port = get("KEYHOLD_GATEWAY_PORT");
   const host = get("KEYHOLD_GATEWAY_HOST");
   if (port === undefined && host !== undefined) {
-    throw invalidArgument("KEYHOLD_GATEWAY_HOST", "goes with KEYHOLD_GATEWAY_PORT");
+    throw invalidArgument("KEYHOLD_GATEWAY_HOST", "requires KEYHOLD_GATEWAY_PORT");
   }
   return {
     /** Empty: the endpoints do not exist. */
@@ -54,13 +54,13 @@ function requireComplete({
   address,
 }: ReturnType<typeof readGateways>): void {
   if (address !== null && protocols.length === 0) {
-    throw invalidArgument("KEYHOLD_GATEWAY_PORT", "goes with KEYHOLD_GATEWAYS");
+    throw invalidArgument("KEYHOLD_GATEWAY_PORT", "requires KEYHOLD_GATEWAYS");
   }
   if (callers.includes("network") !== networks.length > 0) {
-    throw invalidArgument("KEYHOLD_GATEWAY_NETWORKS", "goes with network in KEYHOLD_GATEWAY_CALLERS");
+    throw invalidArgument("KEYHOLD_GATEWAY_NETWORKS", "requires network in KEYHOLD_GATEWAY_CALLERS");
   }
   if (callers.includes("mtls") !== (clientCaFile !== null)) {
-    throw invalidArgument("KEYHOLD_GATEWAY_CLIENT_CA_FILE", "goes with mtls in KEYHOLD_GATEWAY_CALLERS");
+    throw invalidArgument("KEYHOLD_GATEWAY_CLIENT_CA_FILE", "requires mtls in KEYHOLD_GATEWAY_CALLERS");
   }
 }
 

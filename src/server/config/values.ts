@@ -54,7 +54,7 @@ export function integer(name: string, text: string, min: number, max: number, fo
 }
 
 export function oneOf<T extends string>(name: string, text: string, allowed: readonly T[]): T {
-  const value = allowed.find((one) => one === text);
+  const value = allowed.find((choice) => choice === text);
   if (value === undefined) throw invalidArgument(name, `must be one of ${allowed.join(", ")}`);
   return value;
 }

@@ -18,9 +18,12 @@ export type RootSecretSource = Pick<Config, "rootSecrets" | "rootSecretFile" | "
  */
 export async function loadRootSecrets(source: RootSecretSource): Promise<RootSecrets> {
   if (source.rootSecrets !== null) return source.rootSecrets;
-  const { rootSecretFile: given, dataDir } = source;
-  const file = given ?? fileIn(dataDir);
-  return parseRootSecretFile(await (given === null ? readOrCreate(dataDir, file) : readGiven(file)), file);
+  const { rootSecretFile, dataDir } = source;
+  const file = rootSecretFile ?? fileIn(dataDir);
+  return parseRootSecretFile(
+    await (rootSecretFile === null ? readOrCreate(dataDir, file) : readConfigured(file)),
+    file,
+  );
 }
 
 /** Reads the root secrets where they are, without creating any. @throws `ENOENT` and the like, of their file. */
@@ -53,25 +56,25 @@ export async function changeRootSecretFile(
   change: (lines: readonly string[]) => readonly string[],
 ): Promise<void> {
   const path = await realpath(file);
-  const draft = `${path}.new`;
+  const temporary = `${path}.new`;
   const { mode, uid, gid } = await stat(path);
-  await write(draft, "").catch((error: NodeJS.ErrnoException) => refuseToWrite(path, draft, error));
+  await write(temporary, "").catch((error: NodeJS.ErrnoException) => throwNotWritable(path, temporary, error));
   try {
-    await writeFile(draft, `${change(linesOf(await readFile(path, "utf8"))).join("\n")}\n`, { flush: true });
-    await chown(draft, uid, gid);
-    await chmod(draft, mode & 0o777);
-    await rename(draft, path).catch((error: NodeJS.ErrnoException) => refuseToWrite(path, draft, error));
+    await writeFile(temporary, `${change(linesOf(await readFile(path, "utf8"))).join("\n")}\n`, { flush: true });
+    await chown(temporary, uid, gid);
+    await chmod(temporary, mode & 0o777);
+    await rename(temporary, path).catch((error: NodeJS.ErrnoException) => throwNotWritable(path, temporary, error));
   } catch (error) {
-    await rm(draft, { force: true });
+    await rm(temporary, { force: true });
     throw error;
   }
   await syncDir(dirname(path));
 }
 
-/** The draft is also the lock; a killed command leaves it behind. A file that is a mount point itself cannot be replaced. */
-function refuseToWrite(file: string, draft: string, { code }: NodeJS.ErrnoException): never {
+/** The temporary file is also the lock; a killed command leaves it behind. A file that is a mount point itself cannot be replaced. */
+function throwNotWritable(file: string, temporary: string, { code }: NodeJS.ErrnoException): never {
   if (code === "EEXIST")
-    throw invalidArgument(file, `is being changed by another command; if none runs, remove ${draft}`);
+    throw invalidArgument(file, `is being changed by another command; if none runs, remove ${temporary}`);
   throw invalidArgument(
     file,
     `cannot be written (${code}): change the secret where it comes from, as docs/operating.md says`,
@@ -86,7 +89,7 @@ function fileIn(dataDir: string): string {
   return join(dataDir, "root-secret");
 }
 
-function readGiven(file: string): Promise<string> {
+function readConfigured(file: string): Promise<string> {
   return readFile(file, "utf8").catch((cause: NodeJS.ErrnoException) => {
     throw invalidArgument("KEYHOLD_ROOT_SECRET_FILE", `${file} cannot be read (${cause.code})`);
   });
@@ -113,12 +116,12 @@ async function readOrCreate(dataDir: string, file: string): Promise<string> {
   // Fail before writing anything if there can be no database.
   await requireEmbedded();
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const draft = `${file}.${randomUUID()}`;
-  await write(draft, `${newRootSecret()}\n`);
-  await link(draft, file).catch((error: NodeJS.ErrnoException) => {
+  const temporary = `${file}.${randomUUID()}`;
+  await write(temporary, `${newRootSecret()}\n`);
+  await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
   });
-  await rm(draft);
+  await rm(temporary);
   await syncDir(dataDir);
   return readFile(file, "utf8");
 }

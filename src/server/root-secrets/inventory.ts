@@ -32,7 +32,7 @@ export interface InventoryContext {
 
 const NONE = { issued: 0, imported: 0, inGrace: 0 };
 
-/** Returns the use of the current root secret, then of the others given, in their order, then of those that are missing. */
+/** Returns the use of the current root secret, then of the other configured ones, in their order, then of those that are missing. */
 export async function takeInventory(context: InventoryContext): Promise<RootSecretUse[]> {
   const { database, rings, signingKeys, hashing, now } = context;
   const uses = new Map(
@@ -45,7 +45,7 @@ export async function takeInventory(context: InventoryContext): Promise<RootSecr
   );
   const hashSecrets = hashSecretsBy(hashing);
   // All rings are derived from the same root secrets in the same order.
-  const given = rings.digest.all.map(({ id }, place): RootSecretUse => {
+  const configured = rings.digest.all.map(({ id }, place): RootSecretUse => {
     const keys = wrapped.get(rings.signingKeyWrap.all[place]?.id ?? "") ?? [];
     const state = stateOf(place, used.has(id) || uses.has(id));
     const secrets = hashSecrets.get(rings.hashSchemeWrap.all[place]?.id ?? "") ?? [];
@@ -53,7 +53,7 @@ export async function takeInventory(context: InventoryContext): Promise<RootSecr
   });
   const missing = [...uses].filter(([id]) => rings.digest.find(id) === undefined);
   const unknown = { state: "missing" as const, signingKeys: 0, hashSecrets: 0 };
-  return [...given, ...missing.map(([id, counts]) => ({ id, ...unknown, ...counts }))];
+  return [...configured, ...missing.map(([id, counts]) => ({ id, ...unknown, ...counts }))];
 }
 
 function hashSecretsBy({ hmacKeys, schemes }: StoredHashing) {

@@ -19,7 +19,7 @@ export function toRootSecrets(get: Get, isRequired: boolean): RootSecretConfig {
     throw invalidArgument("KEYHOLD_ROOT_SECRET_FILE", `must not be set beside ${other}: retired ones stand in it too`);
   }
   if (current !== undefined) return { rootSecrets: parseRootSecrets(current, retired), rootSecretFile: null };
-  if (retired !== undefined) throw invalidArgument("KEYHOLD_ROOT_SECRETS_RETIRED", "goes with KEYHOLD_ROOT_SECRET");
+  if (retired !== undefined) throw invalidArgument("KEYHOLD_ROOT_SECRETS_RETIRED", "requires KEYHOLD_ROOT_SECRET");
   if (file === null && isRequired) {
     throw invalidArgument(
       "KEYHOLD_ROOT_SECRET",

@@ -6,13 +6,12 @@ import { dangersIn } from "./access.ts";
 export const checkGateways: Check = async ({ config }) => {
   const { protocols, callers } = config.gateways;
   if (protocols.length === 0) return [];
-  const known = callers.length === 0 ? "by nothing" : `by ${callers.join(" or ")}`;
   return [
     ...evaluateCallers(config),
     ...dangersIn("gateways", config),
     ...evaluateAddresses(config),
     ...(protocols.includes("ext-authz") ? [ok(RAW_HEADERS)] : []),
-    ok(`gateways ask by ${protocols.join(" and ")}, and are known ${known}`),
+    ok(`gateways use ${protocols.join(" and ")}, authenticated by ${callers.join(" or ") || "nothing"}`),
   ];
 };
 
@@ -21,13 +20,13 @@ const RAW_HEADERS = "Envoy must set encode_raw_headers: true; otherwise it chang
 
 function evaluateCallers({ auth }: Config): Finding[] {
   if (auth.length > 0) return [];
-  const message = "requests of gateways are refused: without KEYHOLD_AUTH, none may come through a proxy";
+  const message = "requests of gateways are rejected: without KEYHOLD_AUTH, no request may come through a proxy";
   return [warning(message, "set KEYHOLD_AUTH=admin-token")];
 }
 
 /** Over gRPC, Envoy names the address of its own peer. */
 function evaluateAddresses({ trustedProxies, gateways }: Config): Finding[] {
   if (trustedProxies.length > 0 || !gateways.protocols.includes("forward-auth")) return [];
-  const message = "keys that are restricted to addresses are refused: no gateway is trusted to name its client";
+  const message = "keys that are restricted to addresses are rejected: no gateway is trusted to name the client";
   return [warning(message, "set KEYHOLD_TRUSTED_PROXIES to the addresses of the gateways")];
 }

@@ -132,7 +132,7 @@ export const checkHashSecrets: Check<DatabaseContext> = async ({ rings, database
       .filter((key) => !succeeds(() => unwrapHmacKey(key, ring)))
       .map(({ hmacKeyId }) => `HMAC key ${hmacKeyId}`),
     ...schemes
-      .filter((one) => !succeeds(() => unwrapAffixes(one, ring)))
+      .filter((scheme) => !succeeds(() => unwrapAffixes(scheme, ring)))
       .map(({ schemeId }) => `hash scheme ${schemeId}`),
   ];
   const remedy =
