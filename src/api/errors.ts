@@ -2,7 +2,7 @@ import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { type ErrorCode, KeyholdError } from "../domain/errors.ts";
-import { memoize, sharedLike } from "../lib/memoize.ts";
+import { memoizeFrozen } from "../lib/memoize-frozen.ts";
 
 /** `domain` of every ErrorInfo (AIP-193). */
 export const ERROR_DOMAIN = "keyhold";
@@ -47,11 +47,11 @@ export type ErrorDetail = { readonly desc: DescMessage; readonly value: MessageI
 export function toConnectError(error: unknown, details: readonly ErrorDetail[] = []): ConnectError {
   if (error instanceof ConnectError) return error;
   if (!(error instanceof KeyholdError)) return internalError(error);
-  return details.length === 0 ? convertShared(error) : convert(error, details);
+  return details.length === 0 ? convertPlain(error) : convert(error, details);
 }
 
-/** The wire form of a shared error is shared too. */
-const convertShared = memoize((error: KeyholdError) => sharedLike(error, convert(error, [])));
+/** Errors that are thrown under load are frozen, and converted once. */
+const convertPlain = memoizeFrozen((error: KeyholdError) => convert(error, []));
 
 function convert(error: KeyholdError, details: readonly ErrorDetail[]): ConnectError {
   const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [

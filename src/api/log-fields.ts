@@ -1,18 +1,17 @@
 import { type Verdict, verificationErrorOf } from "../domain/verdict.ts";
-import { memoize, sharedLike } from "../lib/memoize.ts";
+import { memoizeFrozen } from "../lib/memoize-frozen.ts";
 import type { CallLog } from "./rpc.ts";
 
 type Facts = Readonly<Record<string, string>>;
 
 /** Log fields of a verdict: the key, if the credential was identified, and the rejection reason. */
-export const factsOf = memoize((verdict: Verdict): Facts => {
+export const factsOf = memoizeFrozen((verdict: Verdict): Facts => {
   const { keyId } = verdict.valid ? verdict.key : verdict;
-  const facts = {
+  return {
     ...(keyId !== null && { key_id: keyId }),
     verdict: verdict.valid ? "VALID" : verificationErrorOf(verdict.reason),
     ...(verdict.isStale && { stale: "true" }),
   };
-  return sharedLike(verdict, facts);
 });
 
 /** Bounds a line so that it is written atomically (pipe(7), PIPE_BUF). */

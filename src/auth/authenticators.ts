@@ -2,7 +2,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { type Identity, UNRESTRICTED } from "../domain/principal.ts";
 import type { RejectionReason, Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { memoize, sharedLike } from "../lib/memoize.ts";
+import { memoizeFrozen } from "../lib/memoize-frozen.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
 import type { Presentation } from "../verify/context.ts";
 import type { Authenticate } from "./guard.ts";
@@ -26,25 +26,17 @@ export function adminTokens(isAdminToken: IsAdminToken, verify: VerifyToken): Au
 /** The same message for both: otherwise a thief would learn that the token is valid at another address. The log has the reason. */
 const UNEXPLAINED: readonly RejectionReason[] = ["IP_NOT_ALLOWED", "NOT_FOUND"];
 
-const toIdentity = memoize((verdict: Verdict): Identity => {
+const toIdentity = memoizeFrozen((verdict: Verdict): Identity => {
   if (!verdict.valid) {
     const { reason, message, keyId } = verdict;
     const why = UNEXPLAINED.includes(reason) ? "" : `: ${message}`;
     throw unauthenticated(`the admin token is not valid${why}`, { reason, keyId });
   }
+  const { secretVersion, scopes, expireTime } = verdict;
   const { keyId, restrictedToActorIds: actorIds } = verdict.key;
   const restrictions = actorIds === null ? UNRESTRICTED : { actorIds };
-  return sharedLike(verdict, {
-    ...{
-      method: "admin-token",
-      subject: keyId,
-      keyId,
-      secretVersion: verdict.secretVersion,
-      scopes: verdict.scopes,
-      restrictions,
-    },
-    ...(verdict.expireTime !== null && { expireTime: verdict.expireTime }),
-  });
+  const identity = { method: "admin-token", subject: keyId, keyId, secretVersion, scopes, restrictions } as const;
+  return expireTime === null ? identity : { ...identity, expireTime };
 });
 
 /** Authenticates OIDC access tokens: every credential that no other method has claimed. */

@@ -1,5 +1,5 @@
 import { callerName, type Identity, type Principal } from "../domain/principal.ts";
-import { memoize, sharedLike } from "../lib/memoize.ts";
+import { memoizeFrozen } from "../lib/memoize-frozen.ts";
 
 /** The parts of a call that a guard needs. */
 export interface GuardedCall {
@@ -19,11 +19,11 @@ export type AddressOf = (call: GuardedCall) => string;
 
 /** Logs the caller of a call and returns its principal. */
 export function admitAs(identity: Identity, call: GuardedCall, addressOf: AddressOf): Principal {
-  call.log.add(factsOf(identity));
+  call.log.add(callerOf(identity));
   return new CallPrincipal(identity, call, addressOf);
 }
 
-const factsOf = memoize((identity: Identity) => sharedLike(identity, { caller: callerName(identity) }));
+const callerOf = memoizeFrozen((identity: Identity) => ({ caller: callerName(identity) }));
 
 /** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
 class CallPrincipal implements Principal {

@@ -2,7 +2,6 @@ import type { AdminScope } from "../domain/admin-scopes.ts";
 import { type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { allowsAddress } from "../lib/cidr.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
-import { share } from "../lib/memoize.ts";
 import type { CallLimits } from "./call-limits.ts";
 import { admitAs, type GuardedCall } from "./call-principal.ts";
 import type { Guard } from "./guard.ts";
@@ -33,16 +32,15 @@ export const GATEWAY_SCOPE: AdminScope = "keyhold:verify";
 
 const GATEWAY: Omit<Identity, "method"> = { subject: "gateway", scopes: [GATEWAY_SCOPE], restrictions: UNRESTRICTED };
 
-const BY_NETWORK: Identity = share({ ...GATEWAY, method: "network" });
+const BY_NETWORK: Identity = Object.freeze({ ...GATEWAY, method: "network" });
 
 /** The caller is the peer itself: what a header says of addresses is about its client. */
 const peerOf = (call: GuardedCall): string => call.peerAddress;
 
 /** Returns a guard that authorizes gateways. It rejects every other caller with `CALLER_NOT_PERMITTED`. */
 export function createGatewayGuard({ methods, networks, guard, limits, tokenHeaders }: GatewayGuardOptions): Guard {
-  const blocks = share(networks);
   const identify = ({ peerAddress, certificateSubject }: GuardedCall): Identity | undefined => {
-    if (methods.includes("network") && allowsAddress(blocks, peerAddress)) return BY_NETWORK;
+    if (methods.includes("network") && allowsAddress(networks, peerAddress)) return BY_NETWORK;
     if (!methods.includes("mtls") || certificateSubject === undefined) return undefined;
     return { ...GATEWAY, method: "mtls", subject: certificateSubject };
   };

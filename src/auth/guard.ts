@@ -3,7 +3,6 @@ import { KeyholdError } from "../domain/errors.ts";
 import { hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { share } from "../lib/memoize.ts";
 import type { Presentation } from "../verify/context.ts";
 import { CallLimits } from "./call-limits.ts";
 import { type AddressOf, admitAs, type GuardedCall } from "./call-principal.ts";
@@ -39,7 +38,7 @@ export interface GuardOptions {
 }
 
 /** The identity of a caller of a public RPC. */
-const anonymous: Identity = share({
+const anonymous: Identity = Object.freeze({
   method: "none",
   subject: "anonymous",
   scopes: [],
@@ -47,7 +46,7 @@ const anonymous: Identity = share({
 });
 
 /** The identity of a caller without a credential when the operator requires none. */
-const unauthenticatedAdmin: Identity = share({ ...anonymous, scopes: [ADMIN_SCOPE] });
+const unauthenticatedAdmin: Identity = Object.freeze({ ...anonymous, scopes: [ADMIN_SCOPE] });
 
 export function createGuard(options: GuardOptions): Guard {
   const { limits = new CallLimits(), clientAddressOf = clientAddressBehind([]) } = options;

@@ -1,5 +1,4 @@
 import { formatAddress, type IpAddress, parseAddress } from "./ip-address.ts";
-import { memoize } from "./memoize.ts";
 
 /** The result of parsing a CIDR block: its canonical text, or why the text is none. */
 export type ParsedCidr = { readonly cidr: string } | { readonly problem: string };
@@ -100,13 +99,17 @@ function containsAddress({ groups, masks }: Block, address: IpAddress): boolean 
   return groups.every((group, index) => ((group ^ (address[index] ?? 0)) & (masks[index] ?? 0)) === 0);
 }
 
-const compiled = memoize(compileCidrs);
+/** By the list of a key or of the configuration, which is cached and used many times. */
+const compiled = new WeakMap<readonly string[], readonly Block[]>();
 
-/**
- * Returns whether one of the canonical CIDR blocks contains the address. Text that is no address is in none. Blocks that are `Shared` are
- * compiled once.
- */
+/** Returns whether one of the canonical CIDR blocks contains the address. Text that is no address is in none. The list must not change. */
 export function allowsAddress(cidrs: readonly string[], address: string): boolean {
   const parsed = parseAddress(address);
-  return parsed !== undefined && contains(compiled(cidrs), parsed);
+  if (parsed === undefined) return false;
+  let blocks = compiled.get(cidrs);
+  if (blocks === undefined) {
+    blocks = compileCidrs(cidrs);
+    compiled.set(cidrs, blocks);
+  }
+  return contains(blocks, parsed);
 }

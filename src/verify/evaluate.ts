@@ -2,7 +2,6 @@ import { MISTAKE_DESCRIPTIONS, mistakeIn } from "../credential/mistakes.ts";
 import type { KeySecret } from "../domain/key.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
-import { share } from "../lib/memoize.ts";
 import { ACCESS_CHECKS, isFailure, STATE_CHECKS } from "./checks.ts";
 import type { Verification } from "./context.ts";
 import { belongsTo, type Evaluated, type Identified } from "./identified.ts";
@@ -38,20 +37,20 @@ function validBy(
   last: Evaluated | undefined,
 ): Valid {
   if (last?.isRepeated === true) return last.verdict;
-  // Shared from the second time on, so that values derived from it, such as the encoded response, are cached.
+  // Frozen from the second time on, so that values derived from it, such as the encoded response, are memoized.
   const isRepeated = last !== undefined;
-  const verdict = isRepeated ? share({ ...last.verdict }) : credentialOf(identified, stored, secret);
+  const verdict = isRepeated ? Object.freeze({ ...last.verdict }) : credentialOf(identified, stored, secret);
   identified.last = { stored, secret, verdict, isRepeated };
   return verdict;
 }
 
-/** The verdict without a key. Shared, because anyone can ask for it. */
-export const NOT_FOUND = share(invalid("NOT_FOUND", "there is no such key"));
+/** The verdict without a key. Frozen, because anyone can ask for it: its log fields are formatted once. */
+export const NOT_FOUND = Object.freeze(invalid("NOT_FOUND", "there is no such key"));
 
 const MISTAKEN = new Map(
   MISTAKE_DESCRIPTIONS.map((mistake) => [
     mistake,
-    share(invalid("NOT_FOUND", `${NOT_FOUND.message}; the credential ${mistake}`)),
+    Object.freeze(invalid("NOT_FOUND", `${NOT_FOUND.message}; the credential ${mistake}`)),
   ]),
 );
 

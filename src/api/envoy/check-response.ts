@@ -3,7 +3,7 @@ import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
   type CheckResponseSchema,
 } from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
-import { memoize, sharedLike } from "../../lib/memoize.ts";
+import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
 import type { GatewayDecision, GatewayStatus } from "../gateways/decision.ts";
 import { type GatewayIdentity, type HeaderField, IDENTITY_PREFIX } from "../gateways/identity-headers.ts";
 
@@ -19,7 +19,7 @@ const CODES: Readonly<Record<GatewayStatus, number>> = { 200: 0, 400: 3, 401: 16
 export function answerTo(decision: GatewayDecision, fields: readonly string[]): CheckAnswer {
   if (!isAllowed(decision)) return deny(decision);
   const spoofed = spoofedIn(fields);
-  if (spoofed.length === 0) return allowShared(decision);
+  if (spoofed.length === 0) return allowUnchanged(decision);
   return allow(
     decision,
     spoofed.filter((name) => !decision.headers.some(([ours]) => ours === name)),
@@ -49,7 +49,7 @@ function spoofedIn(fields: readonly string[]): string[] {
   return names === undefined ? NONE : [...names];
 }
 
-const allowShared = memoize((decision: AllowedDecision) => sharedLike(decision, allow(decision, NONE)));
+const allowUnchanged = memoizeFrozen((decision: AllowedDecision) => allow(decision, NONE));
 
 function allow({ status, headers, identity }: AllowedDecision, headersToRemove: string[]): CheckAnswer {
   const ours = headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);

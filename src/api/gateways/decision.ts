@@ -1,7 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { ErrorCode } from "../../domain/errors.ts";
 import { type Invalid, type RejectionReason, verificationErrorOf } from "../../domain/verdict.ts";
-import { share } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
 
@@ -49,7 +48,7 @@ const RETRY_INFO = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_
 const CHALLENGE = 'Bearer realm="keyhold"';
 
 /** The decision for a request without a credential (RFC 6750 §3.1: without an error code). */
-export const UNAUTHENTICATED = share(
+export const UNAUTHENTICATED = Object.freeze(
   deny({
     status: 401,
     reason: "CREDENTIAL_INVALID",

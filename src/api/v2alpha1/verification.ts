@@ -7,7 +7,7 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
-import { memoize, sharedLike } from "../../lib/memoize.ts";
+import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
 import { structFieldSize } from "../struct-size.ts";
@@ -37,13 +37,12 @@ interface SizedVerification {
 
 /** Returns a function from a verdict to its response, which says why a credential is invalid, and nothing about its key. */
 export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerification {
-  // The response of a shared verdict is shared too, so that codecs encode it once.
-  const ofValid = memoize((verdict: Valid): SizedVerification => {
-    const { actorId, metadata } = verdict.key;
-    const claims = verdict.token === null ? 0 : structFieldSize(verdict.token.claims);
-    const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer) + claims;
-    return { response: sharedLike(verdict, describe(verdict, issuer)), bytes };
+  const responseTo = memoizeFrozen((verdict: Valid) => describe(verdict, issuer));
+  const sizeOf = memoizeFrozen(({ key: { actorId, metadata }, scopes, token }: Valid): number => {
+    const claims = token === null ? 0 : structFieldSize(token.claims);
+    return responseSize({ actorId, metadata, scopes }) + Buffer.byteLength(issuer) + claims;
   });
+  const ofValid = (verdict: Valid): SizedVerification => ({ response: responseTo(verdict), bytes: sizeOf(verdict) });
   const ofInvalid = ({ reason, message, isStale, missingScopes, credential }: Invalid): SizedVerification => {
     const errorCode = VerificationError[verificationErrorOf(reason)];
     const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };

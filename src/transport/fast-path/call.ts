@@ -75,7 +75,7 @@ export abstract class FastCall implements Call, CallLog {
   /** Whether the RPC has received the call, and added its name to the log line. */
   #isBegun = false;
   #code = OK;
-  /** For the log. Those that are `Shared` are formatted once. */
+  /** For the log. */
   readonly #fields: LogFields[] = [];
   #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;

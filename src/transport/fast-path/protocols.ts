@@ -2,7 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { Call, Rpc } from "../../api/rpc.ts";
-import { isShared, memoize } from "../../lib/memoize.ts";
+import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
 import type { CallCounters } from "../pipeline/call-metrics.ts";
 import { readRestRules } from "../rest/http-rule.ts";
 import { CONNECT_DEADLINE, GRPC_DEADLINE } from "../wire/deadline.ts";
@@ -53,7 +53,7 @@ function restPaths({ method }: Rpc): string[] {
   return rules.map(({ template }) => template.text);
 }
 
-const errorOf = memoize(errorResponse);
+const errorOf = memoizeFrozen(errorResponse);
 
 function restForm({ method, maxRequestBytes }: Rpc, json: Codec): RouteForm {
   return {
@@ -120,11 +120,7 @@ export function grpcForm<Req, Res extends object>(
   maxRequestBytes: number,
   proto: BinaryCodec<Req, Res>,
 ): Omit<FastRoute<Req, Res>, "rpc" | "name" | "counter"> {
-  const frame = memoize((response: Res) => {
-    const bytes = toFrame(proto.write(response));
-    // A memoized frame is copied: it must not keep the buffer pool alive.
-    return isShared(response) ? Buffer.from(new Uint8Array(bytes).buffer) : bytes;
-  });
+  const frame = memoizeFrozen((response: Res) => toFrame(proto.write(response)));
   return {
     protocol: "grpc",
     maxBodyBytes: maxRequestBytes + HEAD_BYTES,

@@ -9,9 +9,9 @@ export const HEAD_BYTES = 5;
 const LENGTH_AT = 1;
 const LENGTH_BYTES = 4;
 
-/** Does what Connect's `encodeEnvelope` does, in a buffer from the pool, which takes a fraction of the time. */
+/** Does what Connect's `encodeEnvelope` does in a fraction of the time. The frame may be memoized, and must not retain a pool of buffers. */
 export function toFrame(message: Uint8Array): Uint8Array {
-  const frame = Buffer.allocUnsafe(HEAD_BYTES + message.length);
+  const frame = Buffer.allocUnsafeSlow(HEAD_BYTES + message.length);
   frame[0] = 0;
   frame.writeUInt32BE(message.length, LENGTH_AT);
   frame.set(message, HEAD_BYTES);

@@ -1,6 +1,5 @@
 import type { KeyKind, KeySecret, VerifiableKey } from "../../domain/key.ts";
 import type { VerifiableRecord } from "../../domain/key-lookup.ts";
-import { share } from "../../lib/memoize.ts";
 
 import { decodeDigest, encodeDigests, encodeJson, SECRET_DIGEST_SIZE } from "./codec.ts";
 
@@ -64,8 +63,7 @@ export function decodeRecord(keyId: string, bytes: Buffer): VerifiableRecord {
   return {
     key: {
       ...{ keyId, kind, actorId, scopes, metadata, expireTime: toDate(expireTime), revokeTime: toDate(revokeTime) },
-      // Shared, so that the blocks are compiled once for as long as the decoded key is used.
-      ...{ disableTime: toDate(disableTime), allowedCidrs: allowedCidrs && share(allowedCidrs), restrictedToActorIds },
+      ...{ disableTime: toDate(disableTime), allowedCidrs, restrictedToActorIds },
     },
     secrets: secrets.map(
       ([version, expireTime, schemeId, parameters = null], place): KeySecret => ({
