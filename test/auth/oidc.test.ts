@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
-import { createServer } from "node:net";
 import { generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { derive, type Expected, expectRefused, importKey, table } from "../support/conformance.ts";
+import { freePort } from "../support/free-port.ts";
 import { useGuardedService } from "../support/guarded.ts";
 import { type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
 import { type Answer, issue, paths, verify } from "../support/rest.ts";
@@ -194,7 +194,7 @@ describe("KEYHOLD_AUTH=none,admin-token,oidc", () => {
 });
 
 describe("while the issuer is unreachable", () => {
-  beforeAll(async () => startWith("admin-token,oidc", { KEYHOLD_OIDC_ISSUER: await unusedAddress() }));
+  beforeAll(async () => startWith("admin-token,oidc", { KEYHOLD_OIDC_ISSUER: `http://127.0.0.1:${await freePort()}` }));
 
   test("its tokens are 503 UNAVAILABLE with Retry-After", async () => {
     const answer = await list(await oidc.token(["keyhold:keys.read"]));
@@ -213,14 +213,4 @@ describe("while the issuer is unreachable", () => {
 async function foreign(): Promise<string> {
   const { privateKey } = await generateKeyPair("ES256");
   return new SignJWT(claims()).setProtectedHeader({ alg: "ES256", kid: "key-1", typ: "at+jwt" }).sign(privateKey);
-}
-
-/** A port that was free before. */
-async function unusedAddress(): Promise<string> {
-  const server = createServer();
-  const url = await new Promise<string>((resolve) => {
-    server.listen(0, "127.0.0.1", () => resolve(`http://127.0.0.1:${Object(server.address()).port}`));
-  });
-  await new Promise((resolve) => server.close(resolve));
-  return url;
 }

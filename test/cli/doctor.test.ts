@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { chmod, mkdir, mkdtemp, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
@@ -18,6 +18,7 @@ import { start, usedDataDir } from "../embedded-postgres/support.ts";
 import { importKey, newRawKey, succeeded, table } from "../support/conformance.ts";
 import { importHashed, sha256Of } from "../support/hashed-keys.ts";
 import { runKeyhold } from "../support/keyhold.ts";
+import { listenLocally } from "../support/listen.ts";
 import { startOidcIssuer } from "../support/oidc-issuer.ts";
 import { runAsSuperuser, userOf } from "../support/postgres.ts";
 import { issue, paths, restClient } from "../support/rest.ts";
@@ -183,9 +184,8 @@ describe("local checks", () => {
     const secure = await startTestServer({ KEYHOLD_DATABASE_URL: server.databaseUrl, ...tls });
     expect(await port(secure.url, "KEYHOLD_PORT", tls)).toEqual([ours(secure.url)]);
     await secure.close();
-    const other = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
-    await once(other, "listening");
-    const taken = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+    const other = createServer((socket) => socket.destroy());
+    const taken = `http://127.0.0.1:${await listenLocally(other)}`;
     const refused = `error another program is using port ${new URL(taken).port}`;
     expect(await port(taken)).toEqual([refused]);
     const some = { KEYHOLD_PORT: "0" };

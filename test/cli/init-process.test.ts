@@ -1,9 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import { childrenOf } from "../support/keyhold.ts";
+import { listenLocally } from "../support/listen.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
@@ -24,10 +25,9 @@ function serveAsInit(databaseUrl: string) {
 }
 
 test("as PID 1 a server that waits for its database exits on SIGTERM", async () => {
-  const unresponsive = createServer().listen(0, "127.0.0.1");
-  await once(unresponsive, "listening");
+  const unresponsive = createServer();
   const connected = once(unresponsive, "connection");
-  const outer = serveAsInit(`postgres://a:b@127.0.0.1:${(unresponsive.address() as AddressInfo).port}/c`);
+  const outer = serveAsInit(`postgres://a:b@127.0.0.1:${await listenLocally(unresponsive)}/c`);
   const exited = once(outer, "exit");
   await connected;
   const [server = 0] = await childrenOf(outer.pid ?? 0, "keyhold.js");

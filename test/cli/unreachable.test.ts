@@ -1,5 +1,4 @@
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from "vitest";
 import { shortenUrls } from "../../src/cli/redact.ts";
@@ -7,6 +6,7 @@ import { Code, createKeyholdClient } from "../../src/client/index.ts";
 import { table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
 import { type Ended, runKeyhold } from "../support/keyhold.ts";
+import { listenLocally } from "../support/listen.ts";
 import { metricsUrl } from "../support/scrape.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
@@ -83,10 +83,9 @@ test.each(table(CASES))("%s: the error names the URL and the cause", async (_, u
 
 /** An HTTP server that is not Keyhold. */
 async function foreign(answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, "127.0.0.1");
+  const server = createServer(answer);
   onTestFinished(() => void server.close().closeAllConnections());
-  await new Promise((resolve) => server.once("listening", resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `http://127.0.0.1:${await listenLocally(server)}`;
 }
 
 test("a timeout names the server", async () => {

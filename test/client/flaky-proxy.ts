@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { listenLocally } from "../support/listen.ts";
 
 /** The outcome of a request: forwarded; forwarded with its response lost; or rejected with this reason before the server receives it. */
 export type Outcome = "pass" | "lose the response" | { readonly reason: string; readonly retryAfter?: string };
@@ -31,10 +31,9 @@ export async function startFlakyProxy(server: { readonly url: string }): Promise
     const body = await buffer(request);
     sent.push({ path: request.url ?? "", headers: request.headers, body });
     await meet(fates.shift() ?? "pass", server.url, request, body, response);
-  }).listen(0, "127.0.0.1");
-  await once(proxy, "listening");
+  });
   return {
-    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${await listenLocally(proxy)}`,
     sent,
     next: (...more) => {
       sent.length = 0;

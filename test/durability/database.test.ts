@@ -1,7 +1,7 @@
-import { type AddressInfo, createServer } from "node:net";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
+import { freePort } from "../support/free-port.ts";
 import { type IntrospectionAnswer, introspect } from "../support/introspect.ts";
 import { eventually, runKeyhold } from "../support/keyhold.ts";
 import { lockRow } from "../support/locked-row.ts";
@@ -175,10 +175,7 @@ test("a change that waits too long for another fails with 503 and is not execute
 test("a server whose database is down stops on SIGTERM", () => expectStop(database.url, "down"));
 
 test("a server whose database is down at start reports that and exits with 6", async () => {
-  const listener = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => listener.once("listening", resolve));
-  const { port } = listener.address() as AddressInfo;
-  await new Promise((resolve) => listener.close(resolve));
+  const port = await freePort();
   const environment = {
     KEYHOLD_DATABASE_URL: `postgres://user:password-of-the-user@127.0.0.1:${port}/none`,
     KEYHOLD_ROOT_SECRET: ROOT_SECRET,

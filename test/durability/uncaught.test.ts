@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { table } from "../support/conformance.ts";
 import { eventually, startKeyhold } from "../support/keyhold.ts";
+import { listenLocally } from "../support/listen.ts";
 import { isAwaited, lockRow } from "../support/locked-row.ts";
 import { issue, paths, restClient } from "../support/rest.ts";
 import { scrape, total } from "../support/scrape.ts";
@@ -72,11 +73,10 @@ const WORKERS = table(["1", "2"]);
 test.each(WORKERS)(
   "while a server with %s worker(s) starts, an uncaught exception ends it at once",
   async (workers) => {
-    const unresponsive = createServer().listen(0, "127.0.0.1");
+    const unresponsive = createServer();
     onTestFinished(() => void unresponsive.close());
-    await once(unresponsive, "listening");
     const connected = once(unresponsive, "connection");
-    const { port } = unresponsive.address() as AddressInfo;
+    const port = await listenLocally(unresponsive);
     const starting = startKeyhold(["serve", "--workers", workers], {
       KEYHOLD_DATABASE_URL: `postgres://a:b@127.0.0.1:${port}/c`,
       KEYHOLD_ROOT_SECRET: ROOT_SECRET,

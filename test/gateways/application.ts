@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { createServer, type IncomingMessage, type Server } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
+import { createServer, type IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import { text } from "node:stream/consumers";
+import { listenLocally } from "../support/listen.ts";
 
 /** A request as the application received it. */
 export interface Received {
@@ -47,10 +48,8 @@ export async function startApplication(): Promise<Application> {
     socket.pipe(socket);
   });
   server.keepAliveTimeout = 300_000;
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
   return {
-    address: addressOf(server),
+    address: `127.0.0.1:${await listenLocally(server)}`,
     received,
     forget: () => void received.splice(0),
     close: async () => {
@@ -59,11 +58,6 @@ export async function startApplication(): Promise<Application> {
       await once(server, "close");
     },
   };
-}
-
-/** Returns `host:port` of a listening server. */
-export function addressOf(server: Pick<Server, "address">): string {
-  return `127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Returns the pairs of a list of names and values. */

@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
-import { addressOf, pairsOf, type Received } from "./application.ts";
+import { listenLocally } from "../support/listen.ts";
+import { pairsOf, type Received } from "./application.ts";
 
 /** What is answered; `never`: the connection stays open without a response; `reset`: it is closed. */
 export type Verdict =
@@ -27,10 +28,8 @@ export async function startAuthority(): Promise<Authority> {
     asked.push(await describe(request));
     give(verdict, request, response);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
   return {
-    address: addressOf(server),
+    address: `127.0.0.1:${await listenLocally(server)}`,
     asked,
     answer: (next) => {
       asked.splice(0);

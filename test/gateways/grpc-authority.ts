@@ -10,8 +10,8 @@ import {
 } from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { Health, HealthCheckResponse_ServingStatus } from "../../gen/health/v1/health_pb.js";
 import { decodeCheck } from "../support/envoy-protos.ts";
+import { listenLocally } from "../support/listen.ts";
 import type { Json } from "../support/rest.ts";
-import { addressOf } from "./application.ts";
 
 /** What is answered; `never`: nothing; `reset`: the connection is closed; a code: an error of the RPC. */
 export type Answer = MessageInitShape<typeof CheckResponseSchema> | "never" | "reset" | Code;
@@ -51,10 +51,8 @@ export async function startGrpcAuthority(): Promise<GrpcAuthority> {
     sessions.add(session);
     session.on("close", () => sessions.delete(session));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
   return {
-    address: addressOf(server),
+    address: `127.0.0.1:${await listenLocally(server)}`,
     asked,
     answer: (next) => {
       asked.splice(0);

@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { createServer as createHttp1, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import postgres from "postgres";
 import { createRegistry } from "../../src/observability/metrics/registry.ts";
 import { uncaughtMetric } from "../../src/server/metrics.ts";
 import { sniff } from "../../src/transport/listener/protocol-detection.ts";
+import { listenLocally } from "../support/listen.ts";
 import { frame } from "../support/wire.ts";
 
 /**
@@ -74,10 +75,5 @@ const server = createServer((socket) => {
 const registry = createRegistry([uncaughtMetric(() => uncaught)], {});
 const metrics = createHttp1(async (_, response) => void response.end(await registry.metrics()));
 
-async function listen(one: { listen(port: number, host: string): NodeJS.EventEmitter; address(): unknown }) {
-  await once(one.listen(0, "127.0.0.1"), "listening");
-  return `http://127.0.0.1:${(one.address() as AddressInfo).port}`;
-}
-
-console.info(JSON.stringify({ level: 30, metrics: `${await listen(metrics)}/metrics` }));
-console.info(JSON.stringify({ level: 30, url: await listen(server) }));
+console.info(JSON.stringify({ level: 30, metrics: `http://127.0.0.1:${await listenLocally(metrics)}/metrics` }));
+console.info(JSON.stringify({ level: 30, url: `http://127.0.0.1:${await listenLocally(server)}` }));

@@ -1,9 +1,8 @@
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { request } from "node:https";
-import type { AddressInfo } from "node:net";
 import { ACTOR } from "../gateways/servers.ts";
+import { listenLocally } from "../support/listen.ts";
 import { succeed } from "../support/programs/run.ts";
 import type { Server } from "./servers.ts";
 import { bearer, checkService, type Keyhold, keyholdOf, responseChecks } from "./service-checks.ts";
@@ -78,11 +77,9 @@ async function startGateway({ KEYHOLD_URL, KEYHOLD_CA_FILE }: Server["env"]) {
     outgoing.once("error", (error) => response.destroy(error));
     incoming.pipe(outgoing);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
   const close = () => {
     server.close();
     server.closeAllConnections();
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+  return { url: `http://127.0.0.1:${await listenLocally(server)}`, close };
 }

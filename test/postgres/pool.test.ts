@@ -1,11 +1,11 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import type { Sql } from "postgres";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import { ConnectBackoff } from "../../src/postgres/connection/connect-backoff.ts";
 import { Pool, type PoolOptions } from "../../src/postgres/connection/pool.ts";
 import { table } from "../support/conformance.ts";
+import { listenLocally } from "../support/listen.ts";
 import { createTestDatabase } from "../support/postgres.ts";
 import { seededBy } from "../support/seeded.ts";
 import { type Cut, TcpProxy } from "../support/tcp-proxy.ts";
@@ -131,9 +131,8 @@ test.each(CUTS)(
       socket.on("error", () => {});
       if (how === "rst") socket.resetAndDestroy();
       else socket.end();
-    }).listen(0, "127.0.0.1");
-    await once(refuser, "listening");
-    const { port } = refuser.address() as AddressInfo;
+    });
+    const port = await listenLocally(refuser);
     const { pool } = await openPool({ url: `postgres://user@127.0.0.1:${port}/none`, maxConnections: 3 });
     const [began, waits] = [performance.now(), [] as number[]];
     while (performance.now() - began < 1_000) {

@@ -1,6 +1,5 @@
-import { once } from "node:events";
 import { chmod, chown, copyFile, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import type { Sql } from "postgres";
@@ -12,6 +11,7 @@ import { openPrimary } from "../../src/postgres/connection/primary.ts";
 import { openSchema } from "../../src/postgres/migrations/schema.ts";
 import { table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
+import { listenLocally } from "../support/listen.ts";
 import { issue, restClient } from "../support/rest.ts";
 import { startTestServer } from "../support/server.ts";
 import { type PostgresServer, startPrimary } from "../support/standby.ts";
@@ -48,10 +48,9 @@ function openPool(addresses: string, query = ""): Pool {
 /** A server that accepts connections and never answers. */
 async function startUnresponsive() {
   let connections = 0;
-  const server = createServer(() => connections++).listen(0, "127.0.0.1");
-  await once(server, "listening");
+  const server = createServer(() => connections++);
   onTestFinished(() => void server.close());
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, connections: () => connections };
+  return { address: `127.0.0.1:${await listenLocally(server)}`, connections: () => connections };
 }
 
 /** Starts a proxy to a server that counts its connections. */

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join, resolve } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { audit } from "../../tools/supply-chain/audit.ts";
 import { type Lockfile, lockfileViolations, nameOf } from "../../tools/supply-chain/lockfile.ts";
 import { writeSbom } from "../../tools/supply-chain/sbom.ts";
+import { listenLocally } from "../support/listen.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const read = (file: string) => JSON.parse(readFileSync(join(root, file), "utf8"));
@@ -48,9 +48,8 @@ async function registry(answer: RequestListener): Promise<NodeJS.ProcessEnv> {
     if (request.method === "POST") answer(request, response);
     else response.writeHead(404).end("{}");
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   onTestFinished(() => void server.close());
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const url = `http://127.0.0.1:${await listenLocally(server)}/`;
   return { ...process.env, npm_config_registry: url, npm_config_fetch_retries: "0" };
 }
 

@@ -1,7 +1,7 @@
-import { once } from "node:events";
 import { createServer } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { listenLocally } from "./listen.ts";
 
 /** A span as it was sent, by opentelemetry/proto/trace/v1/trace.proto. */
 export interface Span {
@@ -32,12 +32,9 @@ export async function startCollector(): Promise<Collector> {
     const isExport = request.url === "/v1/traces" && request.headers["content-type"] === "application/x-protobuf";
     if (isExport) requests.push(body);
     response.writeHead(isExport ? 200 : 404, { "content-type": "application/x-protobuf" }).end();
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  const port = typeof address === "object" ? address?.port : undefined;
+  });
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${await listenLocally(server)}`,
     requests,
     spans: () => requests.flatMap(readRequest),
     close: () => {

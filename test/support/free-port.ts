@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { listenLocally } from "./listen.ts";
 
 /**
  * Above the ports that browsers refuse (WHATWG Fetch, port blocking), and below those that systems give to connections and to servers on port
@@ -16,8 +17,8 @@ export async function freePort(): Promise<number> {
     const port = randomInt(FIRST, END);
     if (returned.has(port)) continue;
     returned.add(port);
-    const server = createServer().listen(port, "127.0.0.1");
-    const isFree = await once(server, "listening").then(
+    const server = createServer();
+    const isFree = await listenLocally(server, port).then(
       () => true,
       () => false,
     );

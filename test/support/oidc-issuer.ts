@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { Provider } from "oidc-provider";
+import { listenLocally } from "./listen.ts";
 
 const ALG = "ES256";
 /** The client that may request tokens. */
@@ -33,8 +33,8 @@ export async function startOidcIssuer({ port = 0 }: { port?: number } = {}): Pro
   let key = await generateKey(1);
   let handler: RequestListener | undefined;
   let generation = 1;
-  const server = await listen(port, (request, response) => handler?.(request, response));
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = createServer((request, response) => handler?.(request, response));
+  const issuer = `http://127.0.0.1:${await listenLocally(server, port)}`;
   const audience = "https://keyhold.test";
   handler = createProvider(issuer, audience, key.jwk);
   return {
@@ -105,14 +105,6 @@ async function requestToken(issuer: string, audience: string, scopes: readonly s
   const token = new Map(Object.entries(Object(body))).get("access_token");
   if (typeof token !== "string") throw new Error(`the issuer gave no token: ${JSON.stringify(body)}`);
   return token;
-}
-
-function listen(port: number, handler: RequestListener): Promise<Server> {
-  const server = createServer(handler);
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", () => resolve(server));
-  });
 }
 
 function closeServer(server: Server): Promise<void> {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { listenLocally } from "./listen.ts";
 import type { Seeded } from "./seeded.ts";
 
 /** How a connection ends: `fin` as if the peer closed it, `rst` as if its machine or a firewall dropped it. */
@@ -46,8 +47,8 @@ export class TcpProxy {
 
   /** Starts a proxy to the host and port of a URL. */
   static async start(target: string, options: ProxyOptions = {}): Promise<TcpProxy> {
-    const server = createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");
-    await once(server, "listening");
+    const server = createServer({ allowHalfOpen: true });
+    await listenLocally(server);
     return new TcpProxy(new URL(target), server, options);
   }
 
@@ -86,8 +87,7 @@ export class TcpProxy {
   }
 
   async up(): Promise<void> {
-    this.#server.listen(this.port, "127.0.0.1");
-    await once(this.#server, "listening");
+    await listenLocally(this.#server, this.port);
   }
 
   close(): Promise<void> {

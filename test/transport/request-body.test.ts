@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { defaultLimits } from "../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../src/transport/listener/server.ts";
 import { BodyBudget, bodyReader } from "../../src/transport/wire/request-body.ts";
+import { listenLocally } from "../support/listen.ts";
 
 const readBody = bodyReader(new BodyBudget(1000));
 
@@ -15,8 +16,7 @@ const server = new ListenerServer({ limits: defaultLimits }, (request) => next.r
 let port = 0;
 
 beforeAll(async () => {
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  port = (server.address() as AddressInfo).port;
+  port = await listenLocally(server);
 });
 
 afterAll(() => void server.close());

@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { connect, createServer, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -8,6 +6,7 @@ import { Client, credentials } from "@grpc/grpc-js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Health, HealthCheckRequestSchema, HealthCheckResponse_ServingStatus } from "../../gen/health/v1/health_pb.js";
 import { useService } from "../support/conformance.ts";
+import { listenLocally } from "../support/listen.ts";
 import { rpcPath } from "../support/wire.ts";
 
 const suite = useService();
@@ -24,8 +23,7 @@ beforeAll(async () => {
     stream.pipe(request).pipe(stream);
   });
   proxy.on("close", () => upstream.destroy());
-  await once(proxy.listen(0, "127.0.0.1"), "listening");
-  url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  url = `http://127.0.0.1:${await listenLocally(proxy)}`;
 });
 
 afterAll(() => {

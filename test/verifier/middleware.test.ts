@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { inspect } from "node:util";
 import { ConnectError } from "@connectrpc/connect";
@@ -16,6 +14,7 @@ import { type Keys, makeKeys } from "../gateways/servers.ts";
 import { OF_HEADERS, SERVICE_STATUSES } from "../gateways/situations.ts";
 import { derive, revoke, table, useService } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
+import { listenLocally } from "../support/listen.ts";
 import { issue } from "../support/rest.ts";
 
 const suite = useService();
@@ -77,9 +76,7 @@ const startExpress: Start = async (verifier) => {
 };
 
 async function listen(server: Server) {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `http://127.0.0.1:${await listenLocally(server)}`;
   return { url, close: () => new Promise((done) => server.close(done)) };
 }
 

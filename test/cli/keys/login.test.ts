@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { chmod, readFile, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { runKeyhold } from "../../support/keyhold.ts";
+import { listenLocally } from "../../support/listen.ts";
 import { useKeysCommand } from "./keys-command.ts";
 
 const command = useKeysCommand();
@@ -32,9 +32,8 @@ test("login stores a context without the token, which is sent to its server only
     authorizations.push(request.headers.authorization);
     response.writeHead(404).end();
   });
-  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   onTestFinished(() => void other.close());
-  const { port } = other.address() as AddressInfo;
+  const port = await listenLocally(other);
   expect((await run("keys", "list", "--url", `http://127.0.0.1:${port}`)).code).not.toBe(0);
   expect(authorizations).toEqual([undefined]);
 

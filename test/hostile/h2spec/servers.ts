@@ -1,13 +1,12 @@
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { createSecureServer, createServer, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { pino } from "pino";
 import type { Certificate } from "../../../src/transport/listener/acceptor.ts";
 import { createServer as createKeyhold } from "../../../src/transport/server.ts";
 import { bareServer } from "../../support/bare-server.ts";
+import { listenLocally } from "../../support/listen.ts";
 import { operator } from "../../support/principal.ts";
 import { H2SPEC_PATH, type H2specTarget } from "./suite.ts";
 
@@ -55,8 +54,7 @@ async function startReference(name: string, certificate?: Certificate): Promise<
     request.resume().once("end", () => response.end("ok"));
   };
   const server = certificate === undefined ? createServer(answer) : createSecureServer(certificate, answer);
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  const { port } = server.address() as AddressInfo;
+  const port = await listenLocally(server);
   const close = async () => {
     await new Promise((done) => server.close(done));
   };

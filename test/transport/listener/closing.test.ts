@@ -1,16 +1,16 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { destroyAfter, linger } from "../../../src/transport/listener/closing.ts";
+import { listenLocally } from "../../support/listen.ts";
 
 let client: Socket;
 let socket: Socket;
 
 /** Connects two sockets. The timers of the test are set by hand. */
 beforeEach(async () => {
-  const server = createServer({ allowHalfOpen: true }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  client = connect({ port: (server.address() as AddressInfo).port, host: "127.0.0.1", allowHalfOpen: true });
+  const server = createServer({ allowHalfOpen: true });
+  client = connect({ port: await listenLocally(server), host: "127.0.0.1", allowHalfOpen: true });
   [socket] = await once(server, "connection");
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => {

@@ -11,6 +11,7 @@ import type { Certificate } from "../../../src/transport/listener/acceptor.ts";
 import { defaultLimits, type ListenerLimits } from "../../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../../src/transport/listener/server.ts";
 import { Frame, frame, PREFACE } from "../../support/http2-wire.ts";
+import { listenLocally } from "../../support/listen.ts";
 
 export function certificate(name: "localhost" | "renewed"): Certificate & { readonly cert: string } {
   const read = (part: string) =>
@@ -44,11 +45,9 @@ export async function listen(
   options: { certificate?: Certificate; limits?: Partial<ListenerLimits> } = {},
 ) {
   const allOptions = { ...options, limits: { ...defaultLimits, ...options.limits } };
-  const server = new ListenerServer(allOptions, listener).listen(0, "127.0.0.1");
+  const server = new ListenerServer(allOptions, listener);
   onTestFinished(() => stop(server));
-  await once(server, "listening");
-  const { port: number } = server.address() as AddressInfo;
-  return { server, number };
+  return { server, number: await listenLocally(server) };
 }
 
 export async function stop(server: ListenerServer): Promise<void> {

@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { request } from "node:https";
-import { type AddressInfo, connect as connectTcp, createServer as createTcpServer } from "node:net";
+import { connect as connectTcp, createServer as createTcpServer } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { connect } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { defaultLimits } from "../../../src/transport/listener/limits.ts";
 import { ListenerServer } from "../../../src/transport/listener/server.ts";
+import { listenLocally } from "../../support/listen.ts";
 import {
   certificate,
   closed,
@@ -150,14 +151,13 @@ async function holdingProxy(number: number) {
       if (held === undefined) upstream.write(bytes);
       else if (countRecords(held) === wanted) upstream.write(held);
     });
-  }).listen(0, "127.0.0.1");
+  });
   onTestFinished(() => void server.close());
-  await once(server, "listening");
   const hold = (records: number) => {
     held = Buffer.alloc(0);
     wanted = records;
   };
-  return { number: (server.address() as AddressInfo).port, hold };
+  return { number: await listenLocally(server), hold };
 }
 
 /** RFC 8446 §5.1: a record has a type, a version, and a length of two bytes. */

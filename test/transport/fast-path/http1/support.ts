@@ -1,6 +1,6 @@
-import { EventEmitter, once } from "node:events";
+import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { connect } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
@@ -19,6 +19,7 @@ import { createAccessLogWriter } from "../../../../src/transport/pipeline/access
 import { uncounted } from "../../../../src/transport/pipeline/call-metrics.ts";
 import { OutageLog } from "../../../../src/transport/pipeline/outage-log.ts";
 import { BodyBudget } from "../../../../src/transport/wire/request-body.ts";
+import { listenLocally } from "../../../support/listen.ts";
 import { operator } from "../../../support/principal.ts";
 import { stop } from "../../listener/support.ts";
 
@@ -130,11 +131,8 @@ export async function startEcho({
     if (socket.writable) socket.write(BAD_REQUEST);
     socket.destroy();
   });
-  server.listen(0, "127.0.0.1");
   onTestFinished(() => stop(server));
-  await once(server, "listening");
-  const { port: number } = server.address() as AddressInfo;
-  return { port: number, counts, waiting, server };
+  return { port: await listenLocally(server), counts, waiting, server };
 }
 
 export function answer(accepted: Accepted): void {
