@@ -1,15 +1,6 @@
 import { describe, expect, test } from "vitest";
-import {
-  derive,
-  type Expected,
-  endGrace,
-  expectRefused,
-  expire,
-  importKey,
-  revoke,
-  table,
-} from "../support/conformance.ts";
-import { useGuardedService } from "../support/guarded.ts";
+import { derive, endGrace, expectRefused, expire, importKey, revoke, table } from "../support/conformance.ts";
+import { expectUnauthenticated, lacking, useGuardedService } from "../support/guarded.ts";
 import { http1 } from "../support/raw-http.ts";
 import { type Answer, issue, paths } from "../support/rest.ts";
 
@@ -18,18 +9,6 @@ const { rest } = suite;
 
 /** A call that requires a Keyhold scope. */
 const list = (credential: string | null): Promise<Answer> => suite.as(credential)("GET", paths.issued);
-
-const UNAUTHENTICATED: Expected = { code: 401, status: "UNAUTHENTICATED", reason: "CALLER_UNAUTHENTICATED" };
-
-function expectUnauthenticated(answer: Answer, message: RegExp): void {
-  expectRefused(answer, UNAUTHENTICATED);
-  expect(answer.body.error.message).toMatch(message);
-  expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer realm="keyhold"/);
-}
-
-function lacking(scope: string): Expected {
-  return { code: 403, status: "PERMISSION_DENIED", reason: "CALLER_NOT_PERMITTED", metadata: { scope } };
-}
 
 const newToken = (fields = {}) => issue(rest, { scopes: ["keyhold:keys.read"], ...fields });
 
@@ -156,7 +135,10 @@ describe("the header Authorization", () => {
   ];
   test.each(table(BAD))("may not %s", async (_, values) => {
     const { status, body, header } = await send(...values());
-    expect({ status, reason: body.error?.details[0].reason }).toEqual({ status: 401, reason: UNAUTHENTICATED.reason });
+    expect({ status, reason: body.error?.details[0].reason }).toEqual({
+      status: 401,
+      reason: "CALLER_UNAUTHENTICATED",
+    });
     expect(header("www-authenticate")).toMatch(/^Bearer realm="keyhold"/);
     expect(JSON.stringify(body)).not.toContain(token());
   });

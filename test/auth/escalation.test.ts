@@ -1,15 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
-import {
-  type Expected,
-  expectRefused,
-  importKey,
-  invalid,
-  newRawKey,
-  succeeded,
-  table,
-} from "../support/conformance.ts";
-import { useGuardedService } from "../support/guarded.ts";
+import { expectRefused, importKey, invalid, newRawKey, succeeded, table } from "../support/conformance.ts";
+import { lacking, useGuardedService } from "../support/guarded.ts";
 import { type Answer, issue, paths, type RestClient, verify } from "../support/rest.ts";
 
 const suite = useGuardedService();
@@ -24,10 +16,6 @@ beforeAll(async () => {
 /** Scopes that `writer` lacks. */
 const LACKED = ["keyhold:admin", "keyhold:keys.read", "keyhold:derive"];
 const HELD = ["keyhold:keys.write", "keyhold:verify"];
-
-function lacking(scope: string): Expected {
-  return { code: 403, status: "PERMISSION_DENIED", reason: "CALLER_NOT_PERMITTED", metadata: { scope } };
-}
 
 const draft = (scopes: readonly string[]) => ({ name: "n", actor_id: "a", scopes });
 const importDraft = (scopes: readonly string[]) => ({ ...draft(scopes), raw_key: newRawKey() });

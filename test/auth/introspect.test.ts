@@ -4,8 +4,8 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { table } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
 import { basic, basicAsIs, INTROSPECT, introspect } from "../support/introspect.ts";
-import { linesOf } from "../support/log-lines.ts";
-import { issue, type Json, paths } from "../support/rest.ts";
+import { lastRequest } from "../support/log-lines.ts";
+import { issue, paths } from "../support/rest.ts";
 import { metricsUrl, scrape, total } from "../support/scrape.ts";
 import { Secrets } from "../support/secrets.ts";
 
@@ -20,10 +20,7 @@ beforeAll(async () => {
 const ask = (headers: Readonly<Record<string, string>>, form: Record<string, string> = {}) =>
   introspect(suite.server, { token: secret, ...form }, headers);
 const verifier = () => suite.token("keyhold:verify");
-const lastLine = (): Json =>
-  linesOf(suite.server.log())
-    .filter(({ msg }) => msg === "request")
-    .at(-1);
+const lastLine = () => lastRequest(suite.server.log());
 
 describe("a caller is authenticated by", () => {
   const CALLERS = table<readonly [string, () => Record<string, string>]>([

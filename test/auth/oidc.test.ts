@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { generateKeyPair, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { derive, type Expected, expectRefused, importKey, table } from "../support/conformance.ts";
+import { derive, expectRefused, importKey, table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
-import { useGuardedService } from "../support/guarded.ts";
+import { expectUnauthenticated, lacking, useGuardedService } from "../support/guarded.ts";
 import { type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
 import { type Answer, issue, paths, verify } from "../support/rest.ts";
 
@@ -31,18 +31,6 @@ function claims(change: JWTPayload = {}): JWTPayload {
   const now = Math.floor(Date.now() / 1000);
   const good = { iss: oidc.issuer, aud: oidc.audience, sub: "user", iat: now, exp: now + 60 };
   return { ...good, scope: "keyhold:keys.read", ...change };
-}
-
-const UNAUTHENTICATED: Expected = { code: 401, status: "UNAUTHENTICATED", reason: "CALLER_UNAUTHENTICATED" };
-
-function expectUnauthenticated(answer: Answer, message: RegExp): void {
-  expectRefused(answer, UNAUTHENTICATED);
-  expect(answer.body.error.message).toMatch(message);
-  expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer realm="keyhold"/);
-}
-
-function lacking(scope: string): Expected {
-  return { code: 403, status: "PERMISSION_DENIED", reason: "CALLER_NOT_PERMITTED", metadata: { scope } };
 }
 
 describe("KEYHOLD_AUTH=oidc", () => {

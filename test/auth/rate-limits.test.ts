@@ -15,7 +15,7 @@ import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { table, UNKNOWN_KEY_ID } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
-import { linesOf } from "../support/log-lines.ts";
+import { lastRequest, linesOf } from "../support/log-lines.ts";
 import type { Protocol, Reply } from "../support/protocols/call.ts";
 import { openProtocols } from "../support/protocols/protocols.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
@@ -59,10 +59,7 @@ async function exhaust(call: () => Promise<Reply>): Promise<void> {
   for (let count = 0; count < BURST + 5; count++) await call();
 }
 
-const lastLine = (): Json =>
-  linesOf(suite.server.log())
-    .filter(({ msg }) => msg === "request")
-    .at(-1);
+const lastLine = () => lastRequest(suite.server.log());
 
 /** Sends a request from this address over a new connection. */
 async function from(

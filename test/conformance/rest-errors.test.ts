@@ -9,35 +9,30 @@ import {
   UNKNOWN_KEY_ID,
   useService,
 } from "../support/conformance.ts";
-import { type Answer, issue, type Json, paths, verify } from "../support/rest.ts";
+import { issue, type Json, paths, verify } from "../support/rest.ts";
+import { send } from "../support/wire.ts";
 
 const suite = useService();
 const { rest } = suite;
 
 const KEY = { name: "n", actor_id: "a" };
 
-/** Sends a body unchanged. */
-async function send(path: string, body: string | Uint8Array<ArrayBuffer>, type?: string): Promise<Answer> {
-  const headers = type === undefined ? [] : [["content-type", type] as [string, string]];
-  const response = await fetch(suite.server.url + path, { method: "POST", headers, body });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
-}
+const post = (path: string, body: string, type = "application/json") =>
+  send(suite.server.url + path, "POST", body, { "content-type": type });
 
-const JSON_TYPE = "application/json";
 const MIB = 1024 * 1024;
 const json = JSON.stringify(KEY);
 
 describe("a body", () => {
   const TYPES = ["application/json", "application/json; charset=utf-8", 'APPLICATION/JSON;charset="UTF-8"'];
   test.each(table(TYPES))("of %s is accepted", async (type) => {
-    expect((await send(paths.issued, json, type)).status).toBe(200);
+    expect((await post(paths.issued, json, type)).status).toBe(200);
   });
 
   test("with a member that occurs twice has its last value", async () => {
     const body = '{"name":"a","n\\u0061me":"b","actor_id":"a","metadata":{"team":"1","team":"2"}}';
     for (const path of [paths.issued, "/keyhold.v2alpha1.IssuedApiKeysService/CreateIssuedApiKey"]) {
-      const { issued_api_key: key } = JSON.parse((await send(path, body, JSON_TYPE)).text);
+      const { issued_api_key: key } = (await post(path, body)).body;
       expect(key).toMatchObject({ name: "b", metadata: { team: "2" } });
     }
   });
@@ -54,8 +49,8 @@ describe("a body", () => {
   ] as const;
 
   test.each(table(SIZES))("of %s may have %d bytes, and one byte more is 413", async (path, size, body) => {
-    succeeded(await send(path, body.padEnd(size), JSON_TYPE));
-    expectRefused(await send(path, body.padEnd(size + 1), JSON_TYPE), tooLarge);
+    succeeded(await post(path, body.padEnd(size)));
+    expectRefused(await post(path, body.padEnd(size + 1)), tooLarge);
   });
 });
 

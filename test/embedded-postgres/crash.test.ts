@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { clientOf, eventually, isRunning, keep, keptIn, start, startOwner, usedDataDir } from "./support.ts";
+import { eventually } from "../support/keyhold.ts";
+import { clientOf, isRunning, keep, keptIn, start, startOwner, usedDataDir } from "./support.ts";
 
 test("a killed server is restarted with every acknowledged write", async () => {
   const lines: string[] = [];

@@ -3,18 +3,8 @@ import { once } from "node:events";
 import { chown, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import {
-  childrenOf,
-  clientOf,
-  eventually,
-  isRunning,
-  keep,
-  keptIn,
-  makeDir,
-  start,
-  startOwner,
-  usedDataDir,
-} from "./support.ts";
+import { childrenOf, eventually } from "../support/keyhold.ts";
+import { clientOf, isRunning, keep, keptIn, makeDir, start, startOwner, usedDataDir } from "./support.ts";
 
 test("the server stops soon after its owner is killed", async () => {
   const owner = startOwner(await usedDataDir());

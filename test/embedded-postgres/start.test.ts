@@ -4,19 +4,9 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { childrenOf } from "../support/keyhold.ts";
 import { socketOptions } from "../support/socket-options.ts";
-import {
-  childrenOf,
-  clientOf,
-  isRoot,
-  isRunning,
-  keptIn,
-  makeDir,
-  move,
-  nobody,
-  start,
-  usedDataDir,
-} from "./support.ts";
+import { clientOf, isRoot, isRunning, keptIn, makeDir, move, nobody, start, usedDataDir } from "./support.ts";
 
 const paths = [
   ["with spaces, Unicode and punctuation", "a b/ü 漢字 %41,'\"$x"],

@@ -3,7 +3,6 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type Sql } from "postgres";
 import { inject, onTestFinished } from "vitest";
 import {
@@ -131,16 +130,4 @@ export function startOwner(dataDir: string, { prefix = [], ...options }: OwnerOp
 
 export async function isRunning(pid: number): Promise<boolean> {
   return (await describeProcess(pid)) !== undefined;
-}
-
-/** Polls every 10 ms for a condition without an event. The test's timeout applies. */
-export async function eventually(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(10);
-}
-
-/** Returns the child processes whose command contains `word`. */
-export async function childrenOf(parent: number, word: string): Promise<number[]> {
-  const pids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
-  const found = await Promise.all(pids.map(async (pid) => ({ pid, info: await describeProcess(pid) })));
-  return found.filter(({ info }) => info?.parent === parent && info.command.includes(word)).map(({ pid }) => pid);
 }

@@ -4,6 +4,7 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
+import { hasEnded } from "../support/programs/child.ts";
 import type { TcpProxy } from "../support/tcp-proxy.ts";
 import type { Defect } from "./fault-injection.ts";
 import type { NodeMessage } from "./node.ts";
@@ -108,7 +109,7 @@ export class ClusterNode {
   async kill(): Promise<void> {
     this.#isWanted = false;
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || hasEnded(child)) return;
     child.kill("SIGKILL");
     await once(child, "exit");
   }

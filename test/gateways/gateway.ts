@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
+import { hasEnded, stop } from "../support/programs/child.ts";
 import type { Fields } from "./situations.ts";
 
 /** What the shipped files leave to their user. */
@@ -136,18 +137,6 @@ async function untilListening(port: number, child: ChildProcess): Promise<void> 
     if (isOpen) return;
     await sleep(20);
   }
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (hasEnded(child)) return;
-  child.kill("SIGTERM");
-  const late = setTimeout(() => child.kill("SIGKILL"), 5000);
-  await once(child, "exit");
-  clearTimeout(late);
-}
-
-function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode !== null || signalCode !== null;
 }
 
 /** Returns the edits of what the file requires: of no scope, and of an audience too. */

@@ -1,5 +1,5 @@
-import { accessSync, constants } from "node:fs";
-import { delimiter, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { findProgram, isFile } from "../support/programs/find.ts";
 import { run } from "../support/programs/run.ts";
 import { missingToolchains } from "../support/programs/toolchains.ts";
 import { virtualEnvironment } from "../support/programs/virtual-environment.ts";
@@ -69,15 +69,5 @@ function requirePlaceOf(command: string): string {
 }
 
 function placeOf(command: string): string | undefined {
-  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/usr/local/sbin"];
-  return folders.map((one) => join(one, command)).find((path) => isFile(path, constants.X_OK));
-}
-
-function isFile(path: string, mode = constants.R_OK): boolean {
-  try {
-    accessSync(path, mode);
-    return true;
-  } catch {
-    return false;
-  }
+  return findProgram(command, ["/usr/sbin", "/usr/local/sbin"]);
 }

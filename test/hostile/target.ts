@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { Duplex } from "node:stream";
+import { hasEnded } from "../support/programs/child.ts";
 import { type Json, type RestClient, restClient } from "../support/rest.ts";
 import { scrape, total } from "../support/scrape.ts";
 
@@ -127,7 +128,7 @@ export class Target {
   async stop(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || hasEnded(child)) return;
     child.kill(signal);
     await once(child, "close");
   }

@@ -1,7 +1,7 @@
-import { beforeAll } from "vitest";
+import { beforeAll, expect } from "vitest";
 import { ADMIN_SCOPES, type AdminScope } from "../../src/domain/admin-scopes.ts";
-import { type Suite, useService } from "./conformance.ts";
-import { issue, type RestClient, restClient } from "./rest.ts";
+import { type Expected, expectRefused, type Suite, useService } from "./conformance.ts";
+import { type Answer, issue, type RestClient, restClient } from "./rest.ts";
 
 /** The service with authentication for a test file. Its properties are available within tests and hooks only. */
 export interface GuardedSuite extends Suite {
@@ -45,4 +45,15 @@ export function useGuardedService(environment: () => Record<string, string> = ()
 
 export function bearer(credential: string): Record<string, string> {
   return { authorization: `Bearer ${credential}` };
+}
+
+export function expectUnauthenticated(answer: Answer, message: RegExp): void {
+  expectRefused(answer, { code: 401, status: "UNAUTHENTICATED", reason: "CALLER_UNAUTHENTICATED" });
+  expect(answer.body.error.message).toMatch(message);
+  expect(answer.headers.get("www-authenticate")).toMatch(/^Bearer realm="keyhold"/);
+}
+
+/** The refusal of a caller whose credential has not this scope. */
+export function lacking(scope: string): Expected {
+  return { code: 403, status: "PERMISSION_DENIED", reason: "CALLER_NOT_PERMITTED", metadata: { scope } };
 }

@@ -167,7 +167,7 @@ export function newDataDir(): DataDir {
 }
 
 /** Returns the children of a process whose command contains this text. */
-export async function childrenOf(parent: number, text: string): Promise<number[]> {
+export async function childrenOf(parent: number, text = ""): Promise<number[]> {
   const found = (await runningProcesses()).filter((one) => one.parent === parent && one.command.includes(text));
   return found.map(({ pid }) => pid);
 }

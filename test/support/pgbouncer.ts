@@ -10,6 +10,7 @@ import postgres from "postgres";
 import { findBinaries } from "../../src/embedded-postgres/binaries.ts";
 import { chooseOsUsers } from "../../src/embedded-postgres/os-user.ts";
 import { freePort } from "./free-port.ts";
+import { hasEnded } from "./programs/child.ts";
 
 const ADMIN = "pgbouncer";
 
@@ -78,7 +79,7 @@ export class PgBouncer {
   }
 
   async stop(): Promise<void> {
-    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    if (hasEnded(this.#child)) return;
     this.#child.kill("SIGKILL");
     await once(this.#child, "exit");
   }

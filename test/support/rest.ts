@@ -31,9 +31,14 @@ export function restClient(server: Pick<TestServer, "url">, defaults: Record<str
       },
       body: body === undefined || isForm ? body : JSON.stringify(body),
     });
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: parse(text) };
+    return readAnswer(response);
   };
+}
+
+/** Parses the JSON of a response. */
+export async function readAnswer(response: Response): Promise<Answer> {
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, text, body: parse(text) };
 }
 
 function parse(text: string): Json {

@@ -7,11 +7,12 @@ import { clusterDirOf, database, ensureCluster, owner, serverRole } from "../../
 import { chooseOsUsers } from "../../src/embedded-postgres/os-user.ts";
 import { changeOwnerOfTree } from "../../src/embedded-postgres/ownership.ts";
 import { type Postmaster, startPostmaster } from "../../src/embedded-postgres/postmaster.ts";
-import { describeProcess, poll, signalProcess } from "../../src/embedded-postgres/process.ts";
+import { poll, signalProcess } from "../../src/embedded-postgres/process.ts";
 import { makeSocketDir } from "../../src/embedded-postgres/socket.ts";
 import { type Host, socketFile } from "../../src/postgres/connection/connection-url.ts";
 import { bringUpToDate } from "../../src/postgres/migrations/schema.ts";
 import { freePort } from "./free-port.ts";
+import { childrenOf } from "./keyhold.ts";
 
 export type Settings = Readonly<Record<string, string>>;
 
@@ -306,10 +307,4 @@ async function copyCluster(from: string, to: string, inside = ""): Promise<void>
 
 function ignoreDeleted(error: NodeJS.ErrnoException): void {
   if (error.code !== "ENOENT") throw error;
-}
-
-async function childrenOf(parent: number): Promise<number[]> {
-  const pids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
-  const found = await Promise.all(pids.map(async (pid) => ({ pid, info: await describeProcess(pid) })));
-  return found.filter(({ info }) => info?.parent === parent).map(({ pid }) => pid);
 }

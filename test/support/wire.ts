@@ -7,7 +7,7 @@ import { http } from "../../gen/google/api/annotations_pb.js";
 import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import type { Suite } from "./conformance.ts";
-import type { Answer, Json } from "./rest.ts";
+import { type Answer, readAnswer } from "./rest.ts";
 
 /** All RPCs of the API. */
 export const RPCS: readonly DescMethodUnary[] = SERVICES.flatMap(({ method }): DescMethodUnary[] =>
@@ -45,17 +45,7 @@ export async function send(
   body: string | Uint8Array<ArrayBuffer> | undefined,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const response = await fetch(url, body === undefined ? { method, headers } : { method, headers, body });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: parse(text) };
-}
-
-function parse(text: string): Json {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return readAnswer(await fetch(url, body === undefined ? { method, headers } : { method, headers, body }));
 }
 
 /** The content of an error in any of its forms. */

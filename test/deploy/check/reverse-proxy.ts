@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { openSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../support/free-port.ts";
 import type { Serving } from "../../support/keyhold.ts";
+import { hasEnded, stop } from "../../support/programs/child.ts";
 import { nginx, read, root } from "../files.ts";
 import { type Program, pathOf } from "./tools.ts";
 
@@ -105,14 +105,4 @@ async function untilReady(url: string, child: ChildProcess, log: () => string): 
     if (hasEnded(child)) throw new Error(log());
     await sleep(50);
   }
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (hasEnded(child)) return;
-  child.kill("SIGTERM");
-  await once(child, "exit");
-}
-
-function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode !== null || signalCode !== null;
 }

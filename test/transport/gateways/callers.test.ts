@@ -7,8 +7,8 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { table } from "../../support/conformance.ts";
 import { type Asked, type Fields, FORWARD_AUTH, forwardAuth } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
-import { linesOf } from "../../support/log-lines.ts";
-import { issue, type Json } from "../../support/rest.ts";
+import { lastRequest } from "../../support/log-lines.ts";
+import { issue } from "../../support/rest.ts";
 
 const TLS = join(import.meta.dirname, "../../support/tls");
 const pem = (name: string) => readFileSync(join(TLS, `${name}.pem`), "utf8");
@@ -24,10 +24,7 @@ beforeAll(async () => {
 
 const credential = (): Fields => [["X-Api-Key", key.secret]];
 const token = (value: string): Fields => [["X-Keyhold-Authorization", `Bearer ${value}`]];
-const lastLine = (): Json =>
-  linesOf(suite.server.log())
-    .filter(({ msg }) => msg === "request")
-    .at(-1);
+const lastLine = () => lastRequest(suite.server.log());
 
 /** The credential of the client is always valid, and would be one of a gateway too. */
 async function expectRefused(asked: Asked, url = suite.server.url): Promise<void> {

@@ -11,8 +11,8 @@ import { type EnvoyCheck, encodeCheck } from "../../support/envoy-protos.ts";
 import { check, type Described, decisionOf, describeRequest } from "../../support/ext-authz.ts";
 import type { Fields } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
-import { linesOf } from "../../support/log-lines.ts";
-import { issue, type Json } from "../../support/rest.ts";
+import { lastRequest } from "../../support/log-lines.ts";
+import { issue } from "../../support/rest.ts";
 import { callGrpc, frame, rpcPath } from "../../support/wire.ts";
 
 const ON = { KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_FAILURE_RATE: "off" };
@@ -376,10 +376,7 @@ describe("the address of the client", () => {
   });
 });
 
-const lastLine = (): Json =>
-  linesOf(suite.server.log())
-    .filter(({ msg }) => msg === "request")
-    .at(-1);
+const lastLine = () => lastRequest(suite.server.log());
 
 const rpc = "envoy.service.auth.v3.Authorization/Check";
 
