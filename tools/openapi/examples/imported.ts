@@ -1,6 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { Examples } from "./example.ts";
-import { errorBody, importedKey, invalidArgument, keyNotFound, SAMPLES } from "./samples.ts";
+import { errorBody, importedKey, invalidArgument, keyNotFound, SAMPLES, unknownKey } from "./samples.ts";
 
 const { importedKeyId, unknownKeyId, rawKey, newRawKey, newSha256 } = SAMPLES;
 const UPDATED = "2026-11-22T10:00:00.456Z";
@@ -78,12 +78,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
   },
   ImportedApiKeysService_GetImportedApiKey: {
     get: { summary: "A key", parameters: { key_id: importedKeyId }, status: 200, response: importedKey() },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      status: 404,
-      response: keyNotFound("imported key"),
-    },
+    unknown: unknownKey("imported key"),
   },
   ImportedApiKeysService_ListImportedApiKeys: {
     list: {
@@ -117,11 +112,6 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
   },
   ImportedApiKeysService_DeleteImportedApiKey: {
     delete: { summary: "A key", parameters: { key_id: importedKeyId }, status: 200, response: {} },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      status: 404,
-      response: keyNotFound("imported key"),
-    },
+    unknown: unknownKey("imported key"),
   },
 };

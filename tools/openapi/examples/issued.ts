@@ -1,7 +1,16 @@
 import type { Examples } from "./example.ts";
-import { errorBody, ISSUED, invalidArgument, issuedKey, keyNotFound, SAMPLES, wrongState } from "./samples.ts";
+import {
+  errorBody,
+  ISSUED,
+  invalidArgument,
+  issuedKey,
+  REVOKED_KEY,
+  SAMPLES,
+  unknownKey,
+  wrongState,
+} from "./samples.ts";
 
-const { issuedKeyId, revokedKeyId, unknownKeyId, secret, usedRequestId } = SAMPLES;
+const { issuedKeyId, revokedKeyId, secret, usedRequestId } = SAMPLES;
 const UPDATED = "2026-11-22T10:00:00.456Z";
 
 export const issuedExamples: Readonly<Record<string, Examples>> = {
@@ -60,12 +69,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
   },
   IssuedApiKeysService_GetIssuedApiKey: {
     get: { summary: "A key", parameters: { key_id: issuedKeyId }, status: 200, response: issuedKey() },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      status: 404,
-      response: keyNotFound("issued key"),
-    },
+    unknown: unknownKey("issued key"),
     malformed: {
       summary: "An invalid key id",
       parameters: { key_id: "key-1" },
@@ -130,19 +134,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: { secret, issued_api_key: issuedKey({ update_time: UPDATED, rotate_time: UPDATED }) },
     },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      body: {},
-      status: 404,
-      response: keyNotFound("issued key"),
-    },
-    revoked: {
-      summary: "The key is revoked",
-      parameters: { key_id: revokedKeyId },
-      body: {},
-      status: 409,
-      response: wrongState("API_KEY_REVOKED", `key ${revokedKeyId} is revoked`),
-    },
+    unknown: unknownKey("issued key", {}),
+    revoked: REVOKED_KEY,
   },
 };

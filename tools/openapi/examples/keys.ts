@@ -6,8 +6,10 @@ import {
   invalidArgument,
   issuedKey,
   keyNotFound,
+  REVOKED_KEY,
   REVOKED_VERDICT,
   SAMPLES,
+  unknownKey,
   validVerdict,
   wrongState,
 } from "./samples.ts";
@@ -39,8 +41,6 @@ const disabled = (kind: string, key: JsonObject): JsonObject => ({
   disable_time: "2026-11-22T10:00:00.456Z",
   disable_reason: "suspected leak",
 });
-
-const revoked = wrongState("API_KEY_REVOKED", `key ${revokedKeyId} is revoked`);
 
 const check = (name: string, result: string, detail: string): JsonObject => ({
   name: `VERIFICATION_CHECK_${name}`,
@@ -136,12 +136,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: ofKind("KEY_KIND_IMPORTED", importedKey()),
     },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      status: 404,
-      response: keyNotFound("key"),
-    },
+    unknown: unknownKey("key"),
   },
   ApiKeysService_ListApiKeys: {
     expiring: {
@@ -211,13 +206,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: revocation(issuedKeyId),
     },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      body: { reason: REASON },
-      status: 404,
-      response: keyNotFound("key"),
-    },
+    unknown: unknownKey("key", { reason: REASON }),
     again: {
       summary: "The key is already revoked",
       parameters: { key_id: revokedKeyId },
@@ -290,13 +279,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: disabled("KEY_KIND_ISSUED", issuedKey()),
     },
-    revoked: {
-      summary: "The key is revoked",
-      parameters: { key_id: revokedKeyId },
-      body: {},
-      status: 409,
-      response: revoked,
-    },
+    revoked: REVOKED_KEY,
   },
   ApiKeysService_DisableIssuedApiKey: {
     disable: {
@@ -306,13 +289,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: disabled("KEY_KIND_ISSUED", issuedKey()),
     },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      body: {},
-      status: 404,
-      response: keyNotFound("issued key"),
-    },
+    unknown: unknownKey("issued key", {}),
   },
   ApiKeysService_DisableImportedApiKey: {
     disable: {
@@ -322,13 +299,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: disabled("KEY_KIND_IMPORTED", importedKey()),
     },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      body: {},
-      status: 404,
-      response: keyNotFound("imported key"),
-    },
+    unknown: unknownKey("imported key", {}),
   },
   ApiKeysService_EnableApiKey: {
     enable: {
@@ -338,13 +309,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: ofKind("KEY_KIND_ISSUED", issuedKey()),
     },
-    revoked: {
-      summary: "The key is revoked",
-      parameters: { key_id: revokedKeyId },
-      body: {},
-      status: 409,
-      response: revoked,
-    },
+    revoked: REVOKED_KEY,
   },
   ApiKeysService_EnableIssuedApiKey: {
     enable: {
@@ -354,13 +319,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: ofKind("KEY_KIND_ISSUED", issuedKey()),
     },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      body: {},
-      status: 404,
-      response: keyNotFound("issued key"),
-    },
+    unknown: unknownKey("issued key", {}),
   },
   ApiKeysService_EnableImportedApiKey: {
     enable: {
@@ -370,13 +329,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: ofKind("KEY_KIND_IMPORTED", importedKey()),
     },
-    unknown: {
-      summary: "The key does not exist",
-      parameters: { key_id: unknownKeyId },
-      body: {},
-      status: 404,
-      response: keyNotFound("imported key"),
-    },
+    unknown: unknownKey("imported key", {}),
   },
   SelfServiceService_SelfRevokeApiKey: {
     revoke: {

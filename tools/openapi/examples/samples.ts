@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import type { InvalidReason } from "../../../src/domain/errors.ts";
+import type { Example } from "./example.ts";
 
 /**
  * What examples say of keys. The tests put what really exists in their places, so each stands for one thing, whatever example it
@@ -132,6 +133,21 @@ export function wrongState(reason: string, message: string): JsonObject {
   const { revokedKeyId: key_id } = SAMPLES;
   return errorBody(409, "FAILED_PRECONDITION", reason, message, { metadata: { key_id } });
 }
+
+/** A call for a key that does not exist. */
+export function unknownKey(what: string, body?: JsonObject): Example {
+  const request = { parameters: { key_id: SAMPLES.unknownKeyId }, ...(body && { body }) };
+  return { summary: "The key does not exist", ...request, status: 404, response: keyNotFound(what) };
+}
+
+/** A call for a key that is revoked. */
+export const REVOKED_KEY: Example = {
+  summary: "The key is revoked",
+  parameters: { key_id: SAMPLES.revokedKeyId },
+  body: {},
+  status: 409,
+  response: wrongState("API_KEY_REVOKED", `key ${SAMPLES.revokedKeyId} is revoked`),
+};
 
 /** A verdict on a credential of the issued key. */
 export function validVerdict(changes: JsonObject = {}): JsonObject {
