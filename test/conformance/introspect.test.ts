@@ -10,8 +10,8 @@ import {
   table,
   useService,
 } from "../support/conformance.ts";
-import { INTROSPECT, type IntrospectionAnswer, introspect } from "../support/introspect.ts";
-import { issue, type Json, paths } from "../support/rest.ts";
+import { INTROSPECT, introspect } from "../support/introspect.ts";
+import { type Answer, issue, type Json, paths } from "../support/rest.ts";
 import { startTestServer } from "../support/server.ts";
 
 const ISSUER = "https://keys.example";
@@ -21,7 +21,7 @@ const { rest } = suite;
 const seconds = (time: string) => Math.floor(Date.parse(time) / 1000);
 const ask = (token: string, more: Record<string, string> = {}) => introspect(suite.server, { token, ...more });
 
-function expectActive({ status, headers, body, text }: IntrospectionAnswer, members: Record<string, unknown>): void {
+function expectActive({ status, headers, body, text }: Answer, members: Record<string, unknown>): void {
   expect({ status, type: headers.get("content-type") }).toEqual({
     status: 200,
     type: "application/json; charset=utf-8",
@@ -30,7 +30,7 @@ function expectActive({ status, headers, body, text }: IntrospectionAnswer, memb
   expect(body).toEqual({ active: true, token_type: "Bearer", iss: ISSUER, ...members });
 }
 
-function expectInactive({ status, headers, text }: IntrospectionAnswer): void {
+function expectInactive({ status, headers, text }: Answer): void {
   expect([status, text, headers.get("cache-control")]).toEqual([200, '{"active":false}', "no-store"]);
 }
 

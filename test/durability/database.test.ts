@@ -2,7 +2,7 @@ import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
-import { type IntrospectionAnswer, introspect } from "../support/introspect.ts";
+import { introspect } from "../support/introspect.ts";
 import { eventually, runKeyhold } from "../support/keyhold.ts";
 import { lockRow } from "../support/locked-row.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
@@ -40,7 +40,7 @@ afterAll(async () => {
 });
 
 /** The same in the form of OAuth: never `active: false`, because the server does not know. */
-function expectOAuthUnavailable({ status, headers, body }: IntrospectionAnswer): void {
+function expectOAuthUnavailable({ status, headers, body }: Answer): void {
   expect(body).toEqual({ error: "temporarily_unavailable", error_description: expect.any(String) });
   expect([status, headers.get("retry-after"), headers.get("cache-control")]).toEqual([503, "1", "no-store"]);
 }

@@ -3,7 +3,7 @@ import { type Seeded, seeded } from "../support/seeded.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { audit } from "./audit.ts";
 import { startLoad } from "./clients/load.ts";
-import { type Member, memberOf } from "./clients/member.ts";
+import { closeMembers, memberOf } from "./clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "./cluster.ts";
 import { type Database, startDatabase } from "./database.ts";
 import type { Defect } from "./fault-injection.ts";
@@ -94,7 +94,7 @@ async function runRounds(
   }
   await load.stop();
   for (const member of members) await audit(history, member);
-  close(members);
+  closeMembers(members);
   return history;
 }
 
@@ -112,11 +112,4 @@ function conclude(history: History, nodes: readonly ClusterNode[]): Result {
 
 function isCrash(round: Round): boolean {
   return round.some((name) => (FAULTS[name] as Fault).isCrash);
-}
-
-function close(members: readonly Member[]): void {
-  for (const { rest, grpc } of members) {
-    rest.close();
-    grpc.close();
-  }
 }

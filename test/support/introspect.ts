@@ -1,14 +1,7 @@
-import type { Json } from "./rest.ts";
+import { type Answer, readAnswer } from "./rest.ts";
 import type { TestServer } from "./server.ts";
 
 export const INTROSPECT = "/v2alpha1/introspect";
-
-export interface IntrospectionAnswer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly text: string;
-  readonly body: Json;
-}
 
 /** A form: parameters, or its text. */
 export type Form = Readonly<Record<string, string>> | string;
@@ -18,12 +11,10 @@ export async function introspect(
   { url }: Pick<TestServer, "url">,
   form: Form,
   headers: Readonly<Record<string, string>> = {},
-): Promise<IntrospectionAnswer> {
+): Promise<Answer> {
   const body = typeof form === "string" ? form : new URLSearchParams(form).toString();
   const type = { "content-type": "application/x-www-form-urlencoded" };
-  const response = await fetch(url + INTROSPECT, { method: "POST", headers: { ...type, ...headers }, body });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, text, body: JSON.parse(text) };
+  return readAnswer(await fetch(url + INTROSPECT, { method: "POST", headers: { ...type, ...headers }, body }));
 }
 
 /** Returns the header of HTTP Basic authentication, as an OAuth client encodes it (RFC 6749 §2.3.1). */

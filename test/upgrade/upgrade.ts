@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { audit } from "../faults/audit.ts";
 import { type Load, startLoad } from "../faults/clients/load.ts";
-import { type Member, memberOf } from "../faults/clients/member.ts";
+import { closeMembers, type Member, memberOf } from "../faults/clients/member.ts";
 import { type ClusterNode, currentProgram, startCluster } from "../faults/cluster.ts";
 import { type Database, startDatabase } from "../faults/database.ts";
 import { DETECTED_BY } from "../faults/fault-injection.ts";
@@ -146,10 +146,7 @@ async function runUnderLoad(fixture: Fixture, work: (fixture: Fixture) => Promis
   });
   await work(fixture).finally(() => load.stop());
   for (const member of members) await audit(history, member);
-  for (const { rest, grpc } of members) {
-    rest.close();
-    grpc.close();
-  }
+  closeMembers(members);
 }
 
 async function conclude({ history, nodes, database, failures }: Fixture): Promise<Outcome> {

@@ -12,3 +12,10 @@ export interface Member {
 export function memberOf({ name, port }: ClusterNode): Member {
   return { name, rest: new RestClient(port), grpc: new GrpcClient(port) };
 }
+
+export function closeMembers(members: readonly Member[]): void {
+  for (const { rest, grpc } of members) {
+    rest.close();
+    grpc.close();
+  }
+}

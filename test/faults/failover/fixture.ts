@@ -5,7 +5,7 @@ import { type PostgresServer, startPrimary } from "../../support/standby.ts";
 import { TcpProxy } from "../../support/tcp-proxy.ts";
 import { audit } from "../audit.ts";
 import { type Load, startLoad } from "../clients/load.ts";
-import { type Member, memberOf } from "../clients/member.ts";
+import { closeMembers, type Member, memberOf } from "../clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "../cluster.ts";
 import type { Defect } from "../fault-injection.ts";
 import { History } from "../history.ts";
@@ -110,10 +110,7 @@ export async function auditAll({ history, members }: Fixture): Promise<void> {
 }
 
 export async function closeFixture({ nodes, members, servers, pgbouncer }: Fixture): Promise<void> {
-  for (const { rest, grpc } of members) {
-    rest.close();
-    grpc.close();
-  }
+  closeMembers(members);
   await Promise.all(nodes.map((node) => node.close()));
   await pgbouncer?.stop();
   await Promise.all(servers.map((server) => server.close()));
