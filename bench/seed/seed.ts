@@ -66,9 +66,9 @@ function table(sql: Sql, made: readonly PlacedCredential[]): Fragment {
 async function insertRows(sql: Sql, rows: Fragment): Promise<void> {
   await sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, last_used_mark, revoke_time, revocation_reason, digest, digest_key_id)
+      last_used_time, revoke_time, revocation_reason, digest, digest_key_id)
     SELECT key_id, kind, name, actor_id, scopes, metadata, hint, create_time, coalesce(revoke_time, create_time),
-      expire_time, last_used_time, last_used_time - (n % 1440) * interval '1 minute', revoke_time,
+      expire_time, last_used_time, revoke_time,
       CASE WHEN revoke_time IS NOT NULL THEN 'REVOCATION_REASON_SUPERSEDED' END, digest, digest_key_id
     FROM (${rows}) AS seeded ORDER BY n`;
 }

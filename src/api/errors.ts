@@ -27,6 +27,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   SERVERS_OUTDATED: Code.FailedPrecondition,
   CONCURRENT_CHANGE: Code.Aborted,
   EXPECTED_COUNT_DIFFERS: Code.FailedPrecondition,
+  LIST_TOO_SLOW: Code.FailedPrecondition,
   CREDENTIAL_INVALID: Code.Unauthenticated,
   SCOPE_NOT_ALLOWED: Code.PermissionDenied,
   CLAIM_NOT_ALLOWED: Code.PermissionDenied,

@@ -2,72 +2,73 @@ import { parse as uuidBytes, stringify as uuidText } from "uuid";
 import { invalidArgument } from "../domain/errors.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { decodeBase64url, encodeBase64url, equalBytes } from "../lib/bytes.ts";
+import type { ListPosition } from "./list-order.ts";
 
-/**
- * The list of a page token. A token encodes version (1 byte) ‖ the last key id of the page (16 bytes) ‖ in version 2, the time of the first
- * page (6 bytes, milliseconds) ‖ tag (16 bytes) in base64url. The tag binds it to its list: with another RPC or filter it is rejected
- * (AIP-158).
- */
+/** The list of a page token. The tag of the token binds it to its list: with another RPC, filter or order it is rejected (AIP-158). */
 export interface PageList {
   /** The name of the RPC, which implies the kind of key. */
   readonly list: string;
   /** The filter as sent; empty if there is none. */
   readonly filter: string;
+  /** The order as sent; empty if there is none. */
+  readonly orderBy: string;
 }
 
 export interface PageStart {
-  /** A UUID, in lower case. */
-  readonly lastKeyId: string;
-  /**
-   * The `now()` of the filter on all pages, in milliseconds; null if the filter has none. Then the token is of version 1, which servers of
-   * release 0.2 and earlier accept.
-   */
+  /** The last key of the previous page. */
+  readonly after: ListPosition;
+  /** The `now()` of the filter on all pages, in milliseconds; null if the filter has none. */
   readonly now: number | null;
 }
 
+/** The first byte of a token. */
+const VERSION = {
+  /** Followed by the bytes of the key id: all that a list needs without `now()` and `order_by`. Servers of release 0.2 and earlier accept it. */
+  KEY_ID: 1,
+  /** Followed by the JSON of a `PageStart`. */
+  JSON: 2,
+} as const;
+
 const KEY_ID_SIZE = 16;
-const TIME_SIZE = 6;
 const TAG_SIZE = 16;
-const KEY_ID_END = 1 + KEY_ID_SIZE;
 
-/** The length of the body by version. */
-const BODY_SIZES = new Map([
-  [1, KEY_ID_END],
-  [2, KEY_ID_END + TIME_SIZE],
-]);
-const MAX_TEXT_LENGTH = ((KEY_ID_END + TIME_SIZE + TAG_SIZE) * 4) / 3;
+/** Room for the longest name. */
+const MAX_TEXT_LENGTH = 4096;
 
-/** Returns the token of the page after `lastKeyId`: 44 characters, with `now` 52. `ring` is that of "page-token". */
-export function sealPageToken({ list, filter, lastKeyId, now }: PageList & PageStart, ring: KeyRing): string {
-  const body = Buffer.concat([Buffer.of(now === null ? 1 : 2), uuidBytes(lastKeyId), timeBytes(now)]);
-  return encodeBase64url(Buffer.concat([body, pageTag(ring.current, body, { list, filter })]));
+/** Returns the token of the page that begins at `start`, in base64url: version, content and tag. `ring` is that of "page-token". */
+export function sealPageToken(list: PageList, start: PageStart, ring: KeyRing): string {
+  const isKeyIdEnough = start.now === null && start.after.value === null;
+  const body = isKeyIdEnough
+    ? Buffer.concat([Buffer.of(VERSION.KEY_ID), uuidBytes(start.after.keyId)])
+    : Buffer.concat([Buffer.of(VERSION.JSON), Buffer.from(JSON.stringify(start))]);
+  return encodeBase64url(Buffer.concat([body, pageTag(ring.current, body, list)]));
 }
 
 /** Returns what a token contains. Throws `INVALID_ARGUMENT` on `page_token` unless it was sealed for this list. */
 export function openPageToken(text: string, list: PageList, ring: KeyRing): PageStart {
   const bytes = text.length <= MAX_TEXT_LENGTH ? decodeBase64url(text) : undefined;
-  const bodySize = BODY_SIZES.get(bytes?.[0] ?? 0);
-  if (!bytes || bytes.length - TAG_SIZE !== bodySize || !isSealed(bytes, bodySize, list, ring)) {
-    const description = "must be the next_page_token of a page of the same list and filter";
-    throw invalidArgument("page_token", description, "VALUE_NOT_ALLOWED");
-  }
-  const now = bodySize === KEY_ID_END ? null : Buffer.from(bytes).readUIntBE(KEY_ID_END, TIME_SIZE);
-  return { lastKeyId: uuidText(bytes.subarray(1, KEY_ID_END)), now };
+  const body = bytes?.subarray(0, -TAG_SIZE);
+  const start = bytes && body && isSealed(bytes, body, list, ring) ? readStart(body) : undefined;
+  if (start !== undefined) return start;
+  const description = "must be the next_page_token of a page of the same list, filter and order_by";
+  throw invalidArgument("page_token", description, "VALUE_NOT_ALLOWED");
 }
 
-function timeBytes(now: number | null): Buffer {
-  const bytes = Buffer.alloc(now === null ? 0 : TIME_SIZE);
-  if (now !== null) bytes.writeUIntBE(now, 0, TIME_SIZE);
-  return bytes;
-}
-
-function isSealed(bytes: Uint8Array, bodySize: number, list: PageList, ring: KeyRing): boolean {
-  const body = bytes.subarray(0, bodySize);
-  const tag = bytes.subarray(bodySize);
+function isSealed(bytes: Uint8Array, body: Uint8Array, list: PageList, ring: KeyRing): boolean {
+  const tag = bytes.subarray(body.length);
   return ring.all.some((key) => equalBytes(tag, pageTag(key, body, list)));
 }
 
-/** JSON separates list and filter unambiguously; the version determines the length of the body before them. */
-function pageTag(key: ServerKey, body: Uint8Array, { list, filter }: PageList): Uint8Array {
-  return hmacSha256(key, body, JSON.stringify([list, filter])).subarray(0, TAG_SIZE);
+/** Reads a body that this service has sealed; undefined if it is of another version. */
+function readStart(body: Uint8Array): PageStart | undefined {
+  const content = body.subarray(1);
+  if (body[0] === VERSION.JSON) return JSON.parse(Buffer.from(content).toString()) as PageStart;
+  if (body[0] !== VERSION.KEY_ID || content.length !== KEY_ID_SIZE) return undefined;
+  return { after: { keyId: uuidText(content), value: null }, now: null };
+}
+
+/** JSON separates the parts of the list unambiguously. Servers of release 0.2 and earlier know no order. */
+function pageTag(key: ServerKey, body: Uint8Array, { list, filter, orderBy }: PageList): Uint8Array {
+  const parts = orderBy === "" ? [list, filter] : [list, filter, orderBy];
+  return hmacSha256(key, body, JSON.stringify(parts)).subarray(0, TAG_SIZE);
 }

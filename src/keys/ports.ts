@@ -10,6 +10,7 @@ import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 import type { Filter } from "./filter/filter.ts";
+import type { ListOrder, ListPosition } from "./list-order.ts";
 
 /** The dependencies of the verbs in this folder. */
 export interface KeysContext {
@@ -137,9 +138,15 @@ export interface ListQuery {
   /** Return the keys of these actors only; null: of any. */
   readonly actorIds: readonly string[] | null;
   readonly filter: Filter;
-  /** Return keys before this one only (newest first); null for the first page. */
-  readonly before: string | null;
+  readonly order: ListOrder;
+  /** The last key of the previous page; null for the first page. */
+  readonly after: ListPosition | null;
   readonly limit: number;
+}
+
+/** A key with its value in the order of the list (`ListPosition.value`). */
+export interface ListedKey extends ApiKey {
+  readonly orderValue: string | null;
 }
 
 /**
@@ -158,7 +165,8 @@ export interface KeyStore {
   latestTime(now: Date): Promise<Date>;
   /** Returns the earliest time by the same clocks. Disable judges by it: a key that some node still accepts can be disabled. */
   earliestTime(now: Date): Promise<Date>;
-  list(query: ListQuery, now: Date): Promise<ApiKey[]>;
+  /** Rejects with `LIST_TOO_SLOW` if the database finds the keys that match the filter too slowly. */
+  list(query: ListQuery, now: Date): Promise<ListedKey[]>;
   /** Returns a key that is disabled or enabled already unchanged, once that is propagated. */
   change(name: KeyName, change: KeyMutation, principal: Principal, now: Date): Promise<ApiKey | null>;
 }

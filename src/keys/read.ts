@@ -5,6 +5,7 @@ import { countFitting, responseSize } from "../domain/response-size.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import { isVisible } from "../domain/visibility.ts";
 import { parseFilter } from "./filter/parse.ts";
+import { parseOrder } from "./list-order.ts";
 import { openPageToken, type PageList, type PageStart, sealPageToken } from "./page-token.ts";
 import type { KeysContext } from "./ports.ts";
 import { keyNotFound } from "./rejection.ts";
@@ -31,6 +32,7 @@ export interface PageRequest {
   /** Empty for the first page. */
   readonly pageToken: string;
   readonly filter: string;
+  readonly orderBy: string;
 }
 
 export interface Page {
@@ -43,7 +45,7 @@ type PagesContext = Pick<KeysContext, "clock"> & { readonly rings: Pick<KeysCont
 
 /** Returns the parts of a page request. Throws `INVALID_ARGUMENT` with every invalid field. */
 export function readPageRequest({ rings, clock }: PagesContext, kind: KeyKind | null, request: PageRequest) {
-  const scope = { list: kind ?? "all", filter: request.filter };
+  const scope = { list: kind ?? "all", filter: request.filter, orderBy: request.orderBy };
   const opened = attempt(() => openStart(request.pageToken, scope, rings.pageToken));
   // Stays null if the filter has no now(). Later pages have that of the first one.
   let now: number | null = null;
@@ -51,36 +53,38 @@ export function readPageRequest({ rings, clock }: PagesContext, kind: KeyKind | 
     now ??= (opened instanceof KeyholdError ? null : opened?.now) ?? clock.now();
     return now;
   };
-  const [filter, start, size] = checkAll(
+  const [filter, order, start, size] = checkAll(
     () => parseFilter(request.filter, kind, readNow),
+    () => parseOrder(request.orderBy),
     () => {
       if (opened instanceof KeyholdError) throw opened;
       return opened;
     },
     () => pageSizeOf(request.pageSize),
   );
-  return { scope, filter, before: start?.lastKeyId ?? null, now, size };
+  return { scope, filter, order, after: start?.after ?? null, now, size };
 }
 
 function openStart(pageToken: string, scope: PageList, ring: KeyRing): PageStart | null {
   return pageToken === "" ? null : openPageToken(pageToken, scope, ring);
 }
 
-/** Returns one page of keys of this kind, or of both kinds if it is null, that the caller may see, newest first. */
+/** Returns one page of keys of this kind, or of both kinds if it is null, that the caller may see. */
 export async function listKeys(
-  context: KeysContext,
-  { restrictions: { actorIds } }: Principal,
+  context: PagesContext & { readonly store: Pick<KeysContext["store"], "list"> },
+  { restrictions: { actorIds } }: Pick<Principal, "restrictions">,
   kind: KeyKind | null,
   request: PageRequest,
 ): Promise<Page> {
   const { store, clock, rings } = context;
-  const { scope, filter, before, now, size } = readPageRequest(context, kind, request);
-  const found = await store.list({ kind, actorIds, filter, before, limit: size + 1 }, new Date(clock.now()));
+  const { scope, now, size, ...query } = readPageRequest(context, kind, request);
+  const found = await store.list({ kind, actorIds, ...query, limit: size + 1 }, new Date(clock.now()));
   // AIP-158 allows a page to have fewer keys than requested.
   const keys = found.slice(0, Math.min(size, countFitting(found, responseSize)));
   const last = keys.at(-1);
   if (found.length === keys.length || last === undefined) return { keys, nextPageToken: "" };
-  return { keys, nextPageToken: sealPageToken({ ...scope, lastKeyId: last.keyId, now }, rings.pageToken) };
+  const after = { keyId: last.keyId, value: last.orderValue };
+  return { keys, nextPageToken: sealPageToken(scope, { after, now }, rings.pageToken) };
 }
 
 /** Returns the effective page size. */

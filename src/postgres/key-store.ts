@@ -9,12 +9,11 @@ import { batchGets } from "./keys/batch-gets.ts";
 import { batchInserts } from "./keys/batch-inserts.ts";
 import { type ChangedRow, keyBefore, mutationOf, toChange, type UnchangedRow } from "./keys/change-one.ts";
 import { earliestTime, latestTime, readTime } from "./keys/expiry.ts";
-import { toApiKey } from "./keys/rows.ts";
-import { createLists } from "./lists/list-keys.ts";
+import { listKeys } from "./lists/list-keys.ts";
 
 export interface KeyDatabases {
   readonly reads: Database;
-  /** Prepares only what is marked: each filter is another statement, and a connection would keep them all. */
+  /** Prepares no statement: each filter is another one, and a connection would keep them all. */
   readonly lists: Database;
 }
 
@@ -25,13 +24,12 @@ export interface KeyDatabases {
  */
 export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCommitter, urgent = changes): KeyStore {
   const insert = batchInserts(changes);
-  const list = createLists();
   return {
     insert: async (keys) => awaitPropagation(await insert(keys), insertedKeyIds),
     get: batchGets(reads),
     latestTime: (now) => reads.run((sql) => readTime(sql, latestTime(sql, now)), "keys.time"),
     earliestTime: (now) => reads.run((sql) => readTime(sql, earliestTime(sql, now)), "keys.time"),
-    list: async (query, now) => (await lists.run((sql) => list(sql, query, now), "keys.list")).map(toApiKey),
+    list: (query, now) => lists.run((sql) => listKeys(sql, query, now), "keys.list"),
     change: async (name, change, principal, now) => {
       const committer = URGENT.has(change.verb) ? urgent : changes;
       const committed = await committer.commit((sql, ranOn) => changeKey(sql, name, change, principal, now, ranOn), {

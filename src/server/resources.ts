@@ -118,7 +118,7 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   // A separate URL for notifications means that the other leads through a transaction pooler, on which prepared statements are lost.
   const prepare = config.databaseListenUrl === null;
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
-  const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: prepare && "marked" });
+  const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
   const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare });
   const reserve = new Pool({ ...options, maxConnections: RESERVED_CONNECTIONS, prepare });
   const pools = [database, lists, reads, reserve];

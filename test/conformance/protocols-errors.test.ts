@@ -36,7 +36,16 @@ const FAILING_TRIGGER = `
   END $$;
   CREATE TRIGGER fail_by_name BEFORE INSERT OR UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION fail_by_name()`;
 
-beforeAll(() => suite.sql.unsafe(FAILING_TRIGGER));
+/** Fails each statement that reads the row of a key by this name, as after a statement timeout. */
+const FAILING_POLICY = `
+  CREATE FUNCTION time_out() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'a cause for the log alone' USING ERRCODE = 'query_canceled';
+  END $$;
+  CREATE POLICY any_row ON api_keys USING (true);
+  CREATE POLICY timeout_by_name ON api_keys AS RESTRICTIVE FOR SELECT USING (CASE WHEN name = 'slow list' THEN time_out() ELSE true END);
+  ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY`;
+
+beforeAll(() => suite.sql.unsafe(`${FAILING_TRIGGER}; ${FAILING_POLICY}`));
 
 const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
@@ -261,6 +270,20 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
       code: "FAILED_PRECONDITION",
       message: "matching keys: 1, expected: 2; nothing was changed",
       metadata: { matched_count: "1", expected_count: "2" },
+    },
+  ),
+  LIST_TOO_SLOW: fails(
+    keys.listApiKeys,
+    async (call) => {
+      await suite.sql`
+        INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
+        VALUES (gen_random_uuid(), 'issued', 'slow list', 'slow', '{}', '{}', '', now(), now(), '', '')`;
+      return call(keys.listApiKeys, { filter: "actor_id=slow" });
+    },
+    {
+      code: "FAILED_PRECONDITION",
+      message: expect.stringMatching(/^order_by: .* order by a field that it restricts, such as expire_time$/),
+      violations: { order_by: expect.stringContaining("order by a field that it restricts") },
     },
   ),
   API_KEY_REVOKED: fails(

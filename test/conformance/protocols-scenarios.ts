@@ -408,6 +408,22 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   ),
   scenario(
+    keys.listApiKeys,
+    "orders by a field, and pages",
+    async (call) => {
+      const { actorId } = await issued(call, { name: "b" });
+      await issued(call, { actorId, name: "c" });
+      await imported(call, { actorId, name: "a" });
+      const list = { filter: `actor_id="${actorId}"`, orderBy: "name desc", pageSize: 2 };
+      const first = answered(await call(keys.listApiKeys, list));
+      return call(keys.listApiKeys, { ...list, pageToken: first.nextPageToken });
+    },
+    {
+      api_keys: [{ ...importedRecord, name: "a", restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" }],
+      next_page_token: "",
+    },
+  ),
+  scenario(
     keys.disableApiKey,
     "returns the disabled key",
     async (call) => call(keys.disableApiKey, { keyId: (await issued(call)).keyId, reason: "suspected leak" }),

@@ -4,17 +4,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { HashAlgorithm } from "../../src/domain/raw-key-hash.ts";
 import type { Filter } from "../../src/keys/filter/filter.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
-import { storedReason } from "../../src/postgres/keys/rows.ts";
 import { compileFilter } from "../../src/postgres/lists/filter.ts";
 import { REASONS, someFilter, someKey, someString, someTime, UUIDS } from "../keys/filter/arbitrary.ts";
 import { matches, type Row } from "../keys/filter/oracle.ts";
 import { printFilter } from "../keys/filter/print.ts";
 import { connect } from "../support/driver-client.ts";
 import { createTestDatabase } from "../support/postgres.ts";
+import { NOW_TEXT, storeRows } from "./rows.ts";
 
 const NOW = new Date("2026-01-31T12:00:00.000Z");
 const now = () => NOW.getTime();
-const NOW_TEXT = "2026-01-31T12:00:00.000000Z";
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
 let sql: Sql;
@@ -76,7 +75,7 @@ test("a condition is true or false, never NULL, and agrees with the oracle", asy
   const counts = { true: 0, false: 0 };
   await fc.assert(
     fc.asyncProperty(someRows, fc.array(someFilter, { minLength: 1, maxLength: 8 }), async (rows, filters) => {
-      await store(rows);
+      await storeRows(sql, rows);
       for (const filter of filters) {
         const expected = rows.map((row) => matches(filter, row, NOW_TEXT));
         const condition = compileFilter(sql, parseFilter(printFilter(filter), "issued", now), NOW);
@@ -217,7 +216,7 @@ const CASES: readonly [filter: string, row: Partial<Row>, matches: boolean][] = 
 test.each(CASES)("%s of %o is %s", async (filter, row, matched) => {
   const stored =
     typeof row.adopted === "boolean" ? { ...PLAIN, ...row, kind: "imported" as const } : { ...PLAIN, ...row };
-  await store([stored]);
+  await storeRows(sql, [stored]);
   expect(await select(parseFilter(filter, stored.kind, now), stored.kind)).toHaveLength(matched ? 1 : 0);
 });
 
@@ -240,25 +239,6 @@ test.each([
   });
   expect(plan.map((line) => line["QUERY PLAN"]).join("\n")).toContain("Index Cond: ");
 });
-
-async function store(rows: readonly Row[]): Promise<void> {
-  await sql`DELETE FROM api_keys`;
-  await sql`
-    INSERT INTO hash_schemes (scheme_id, slot, algorithm) VALUES (1, 1, 'SHA256') ON CONFLICT DO NOTHING`;
-  const records = rows.map(({ adopted, ...row }) => ({
-    ...{ ...row, metadata: Object.fromEntries(row.metadata), scopes: [...row.scopes] },
-    revocation_reason: row.revocation_reason && storedReason(row.revocation_reason),
-    ...{ hash_scheme_id: row.hash_algorithm === null ? null : 1, adopt_time: adopted === true ? NOW_TEXT : null },
-  }));
-  await sql`
-    INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, hash_algorithm, hash_scheme_id,
-      adopt_time, digest, digest_key_id)
-    SELECT key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, hash_algorithm, hash_scheme_id,
-      adopt_time, decode(md5(key_id::text), 'hex'), ''
-    FROM jsonb_populate_recordset(NULL::api_keys, ${sql.json(records)})`;
-}
 
 async function select(filter: Filter, kind: Row["kind"] = "issued"): Promise<string[]> {
   const rows = await sql<{ keyId: string }[]>`

@@ -1,14 +1,16 @@
 import postgres, { type Fragment, type Sql } from "postgres";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SeededCredential } from "../../bench/seed/credentials.ts";
 import { seedKeys } from "../../bench/seed/seed.ts";
 import { digestCurrent } from "../../src/credential/digest.ts";
 import type { KeyKind } from "../../src/domain/key.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { type ListPosition, parseOrder } from "../../src/keys/list-order.ts";
 import type { ListQuery } from "../../src/keys/ports.ts";
 import { compileFilter } from "../../src/postgres/lists/filter.ts";
-import { createLists, listKeys, selectPage } from "../../src/postgres/lists/list-keys.ts";
+import { listKeys, selectPart } from "../../src/postgres/lists/list-keys.ts";
+import { type ListPart, partsOf } from "../../src/postgres/lists/order.ts";
 import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase } from "../support/postgres.ts";
 
@@ -50,8 +52,14 @@ test("seeded keys across the list have credentials in the service's stored form"
   expect([...rows]).toEqual(expected);
 });
 
-function pageOf(filter: string, before: string | null = null, kind: KeyKind | null = "issued"): ListQuery {
-  return { kind, actorIds: null, filter: parseFilter(filter, kind, () => NOW.getTime()), before, limit: 51 };
+function pageOf(
+  filter: string,
+  after: ListPosition | null = null,
+  kind: KeyKind | null = "issued",
+  orderBy = "",
+): ListQuery {
+  const parsed = parseFilter(filter, kind, () => NOW.getTime());
+  return { kind, actorIds: null, filter: parsed, order: parseOrder(orderBy), after, limit: 51 };
 }
 
 /** Returns the issued key at this fraction of the list, newest first. */
@@ -77,9 +85,16 @@ interface Plan {
   readonly pages: number;
 }
 
+/** Returns the plan of the first statement of a page. */
 async function explain(list: ListQuery): Promise<Plan> {
+  const [part] = partsOf(list);
+  if (part === undefined) throw new Error("no statement");
+  return explainPart(list, part);
+}
+
+async function explainPart(list: ListQuery, part: ListPart): Promise<Plan> {
   const [row] = await sql<{ "QUERY PLAN": [{ Plan: PlanNode }] }[]>`
-    EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${selectPage(sql, list, NOW)}`;
+    EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${selectPart(sql, list, part, NOW)}`;
   const root = row?.["QUERY PLAN"][0].Plan;
   if (root === undefined) throw new Error("no plan");
   const nodes = flatten(root);
@@ -103,8 +118,8 @@ const FIRST: readonly [filter: string, index: RegExp, pages: number][] = [
   ["status=KEY_STATUS_REVOKED", /^api_keys_newest_revoked$/, 80],
   ["status=KEY_STATUS_EXPIRED", /^api_keys_newest_expiring$/, 100],
   ["actor_id=actor-0 status=KEY_STATUS_ACTIVE", /^api_keys_newest_by_actor$/, 80],
-  ["name=build-4242*", /^api_keys_name$/, 30],
-  ["name=nothing*", /^api_keys_name$/, 10],
+  ["name=build-4242*", /^api_keys_by_name$/, 30],
+  ["name=nothing*", /^api_keys_by_name$/, 10],
   ["metadata.team=nobody", /^api_keys_metadata$/, 20],
   ["revocation_reason=REVOCATION_REASON_KEY_COMPROMISE", /^api_keys_newest_revoked$/, 40],
   ['create_time<"2025-11-22T00:00:00Z"', /^api_keys_newest$/, 80],
@@ -124,7 +139,7 @@ test.each([
   "status=KEY_STATUS_EXPIRED",
 ])("the last pages of %j cost as much as the first one", async (filter) => {
   const first = await explain(pageOf(filter));
-  const late = await explain(pageOf(filter, await keyAfter(0.9)));
+  const late = await explain(pageOf(filter, { keyId: await keyAfter(0.9), value: null }));
   expect(late.nodes).not.toContain("Sort");
   expect(late.pages).toBeLessThanOrEqual(first.pages * 1.5 + 10);
 });
@@ -152,24 +167,6 @@ test.each([
   const expected = all.map((row) => row.keyId);
   expect(expected.length).toBeGreaterThan(100);
   expect(await walk({ ...list, limit: 1000 })).toEqual(expected);
-});
-
-test("only lists by a range of times are prepared, up to a number of shapes; their plan is for any values", async () => {
-  const marked = connect({ prepare: "marked", statementTimeout: 60_000, url: database.url });
-  const prepared = () => marked<{ calls: number; generic: number }[]>`
-    SELECT (generic_plans + custom_plans)::int AS calls, generic_plans::int AS generic FROM pg_prepared_statements`;
-  const list = createLists();
-  for (const filter of ["", "status=KEY_STATUS_ACTIVE", "actor_id=actor-0"]) await list(marked, pageOf(filter), NOW);
-  expect(await prepared()).toEqual([]);
-  for (const days of [30, 10, 60, 90, 120, 45, 200, 300]) {
-    const page = pageOf(`NOT last_used_time >= now() - "${days}d"`, await keyAfter(days / 1000), null);
-    expect(await list(marked, page, NOW)).toEqual(await listKeys(sql, page, NOW));
-  }
-  expect(await prepared()).toEqual([{ calls: 8, generic: 3 }]);
-  const conditions = Array.from({ length: 40 }, (_, count) => " -name=x".repeat(count));
-  for (const more of conditions) await list(marked, pageOf(`expire_time < now() ${more}`), NOW);
-  expect(await prepared()).toHaveLength(32);
-  await marked.end();
 });
 
 const OWNERS = ["actor-0", "actor-7", "actor-999", "nobody", "actor-0"];
@@ -209,17 +206,12 @@ test.each([
   },
 );
 
-test.each([EXPIRING, UNUSED])("a week of both kinds for %j is a merge of ordered scans", async (filter) => {
-  const plan = await explain(pageOf(filter, null, null));
-  expect(plan.nodes).toContain("Merge Append");
-  expect(plan.nodes).not.toContain("Seq Scan");
-  expect(plan.pages).toBeLessThanOrEqual(400);
-});
-
 async function walk(list: ListQuery): Promise<string[]> {
-  const page = (await listKeys(sql, list, NOW)).map((row) => row.keyId);
+  const page = await listKeys(sql, list, NOW);
   const last = page.at(-1);
-  return last === undefined ? [] : [...page, ...(await walk({ ...list, before: last }))];
+  if (last === undefined) return [];
+  const after = { keyId: last.keyId, value: last.orderValue };
+  return [...page.map((row) => row.keyId), ...(await walk({ ...list, after }))];
 }
 
 test("a key created at the exact time of a filter is in its pages", async () => {
@@ -230,6 +222,52 @@ test("a key created at the exact time of a filter is in its pages", async () => 
   );
   expect(found).toEqual([[row?.keyId], [row?.keyId], [row?.keyId]]);
 });
+
+/** Filters on the field of an order: the first page of each, and one far behind it, read as few pages of their index as a page of keys needs. */
+const ORDERED: readonly [orderBy: string, filter: string, index: RegExp][] = [
+  ["create_time", "", /^api_keys_newest$/],
+  ["create_time", 'create_time > now() - "300d"', /^api_keys_newest$/],
+  ["expire_time", "", /^api_keys_by_expiry$/],
+  ["expire_time", 'expire_time > now() AND expire_time <= now() + "200d"', /^api_keys_by_expiry$/],
+  ["expire_time", "status=active", /^api_keys_by_expiry$/],
+  ["expire_time", "NOT expire_time <= now()", /^api_keys_by_expiry$/],
+  ["expire_time desc", "", /^api_keys_by_expiry$/],
+  ["expire_time desc", "expire_time < now()", /^api_keys_by_expiry$/],
+  ["last_used_time", "", /^api_keys_by_use$/],
+  ["last_used_time", 'NOT last_used_time >= now() - "90d"', /^api_keys_by_use$/],
+  ["last_used_time desc", 'NOT last_used_time >= now() - "90d"', /^api_keys_by_use$/],
+  ["last_used_time desc", "last_used_time:*", /^api_keys_by_use$/],
+  ["name", "", /^api_keys_by_name$/],
+  ["name", 'name="m*"', /^api_keys_by_name$/],
+  ["name desc", 'name >= "b" AND name < "n"', /^api_keys_by_name$/],
+];
+
+describe.each(ORDERED)("in the order %j with the filter %j", (orderBy, filter, index) => {
+  test.each([
+    ["issued", 80],
+    [null, 130],
+  ] as const)("any page of the kind %s is read from its index only", async (kind, pages) => {
+    const first = { ...pageOf(filter, null, kind, orderBy) };
+    for (const part of [0, 0.5, 0.95]) {
+      const list = { ...first, after: await positionAt(first, part) };
+      const plans = await Promise.all(partsOf(list).map((part) => explainPart(list, part)));
+      // The planner sees that no key without a value matches the filter, or none with a value.
+      const [plan, ...more] = plans.filter(({ pages }) => pages > 0);
+      expect(plan?.nodes.filter((node) => /Seq Scan|Sort/.test(node))).toEqual([]);
+      expect(new Set(plan?.indexes)).toEqual(new Set([expect.stringMatching(index)]));
+      for (const one of [plan, ...more]) expect(one?.pages).toBeLessThanOrEqual(pages);
+    }
+  });
+});
+
+/** Returns the position at this fraction of a list; null at its beginning. */
+async function positionAt(list: ListQuery, part: number): Promise<ListPosition | null> {
+  if (part === 0) return null;
+  const all = await listKeys(sql, { ...list, limit: COUNT }, NOW);
+  expect(all.length).toBeGreaterThan(100);
+  const last = all[Math.floor(all.length * part)];
+  return last === undefined ? null : { keyId: last.keyId, value: last.orderValue };
+}
 
 /**
  * Removes the versions of rows before an update, and analyzes the table. An older snapshot would keep them, as of autovacuum when it analyzes a
@@ -275,48 +313,28 @@ test("old revoked and expired keys are found without reading newer rows, which a
     (old) => sql`${NOW}::timestamptz + CASE WHEN ${old} THEN -1 ELSE 1 END * interval '1 day'`,
   );
   await expectPages("status=KEY_STATUS_REVOKED", /^api_keys_newest_revoked$/, 60);
-  await expectPages("status=KEY_STATUS_EXPIRED", /^api_keys_(newest_expiring|expire_time)$/, 250);
+  await expectPages("status=KEY_STATUS_EXPIRED", /^api_keys_(newest_expiring|by_expiry)$/, 250);
 });
 
-/** Sets the expiry and last use of all issued keys; `old` is a condition for one key in a hundred, all older than the rest. */
-async function setTimes(expireTime: (old: Fragment) => Fragment, lastUsedTime: (old: Fragment) => Fragment) {
+test("in the order of a field, keys beside the filter of that field are not read", async () => {
   const old = sql`key_id <= ${await keyAfter(0.99)}`;
   await owner`
-    UPDATE api_keys SET revoke_time = NULL, revocation_reason = NULL, expire_time = ${expireTime(old)},
-      last_used_time = ${lastUsedTime(old)}, last_used_mark = ${lastUsedTime(old)} - interval '1 hour'
+    UPDATE api_keys SET revoke_time = NULL, revocation_reason = NULL,
+      expire_time = ${NOW}::timestamptz + CASE WHEN ${old} THEN 29 ELSE 31 END * interval '1 day',
+      last_used_time = CASE WHEN NOT ${old} THEN ${NOW}::timestamptz - interval '89 days' END
     WHERE kind = 'issued'`;
   await removeOldVersions();
-}
-
-/** The primary key finds the rows of the page. */
-const BY_EXPIRY = /^api_keys_(newest_by_expiry|pkey)$/;
-const BY_USE = /^api_keys_(newest_by_use|pkey)$/;
-
-test("old keys that expire soon or are not used are found without reading newer rows", async () => {
-  await setTimes(
-    (old) => sql`${NOW}::timestamptz + CASE WHEN ${old} THEN 29 ELSE 31 END * interval '1 day'`,
-    (old) => sql`CASE WHEN NOT ${old} THEN ${NOW}::timestamptz - interval '89 days' END`,
-  );
-  await expectWeeks(EXPIRING, BY_EXPIRY, 51, 400);
-  await expectWeeks(UNUSED, BY_USE, 51, 400);
+  for (const [orderBy, filter] of [
+    ["expire_time", EXPIRING],
+    ["expire_time desc", EXPIRING],
+    ["last_used_time", UNUSED],
+    ["last_used_time desc", UNUSED],
+  ] as const) {
+    const list = pageOf(filter, null, "issued", orderBy);
+    expect(await listKeys(sql, list, NOW)).toHaveLength(51);
+    for (const part of partsOf(list)) expect((await explainPart(list, part)).pages).toBeLessThanOrEqual(130);
+  }
 });
-
-test("that no key expires soon or is unused is found without reading the rows", async () => {
-  await setTimes(
-    () => sql`${NOW}::timestamptz + interval '31 days'`,
-    () => sql`${NOW}::timestamptz - interval '89 days'`,
-  );
-  await expectWeeks(EXPIRING, BY_EXPIRY, 0, 400);
-  await expectWeeks(UNUSED, BY_USE, 0, 400);
-});
-
-async function expectWeeks(filter: string, index: RegExp, rows: number, pages: number): Promise<void> {
-  const plan = await explain(pageOf(filter));
-  expect(await listKeys(sql, pageOf(filter), NOW)).toHaveLength(rows);
-  expect(plan.nodes).not.toContain("Seq Scan");
-  expect(new Set(plan.indexes)).toSatisfy((names: Set<string>) => [...names].every((name) => index.test(name)));
-  expect(plan.pages).toBeLessThanOrEqual(pages);
-}
 
 async function expectPages(filter: string, index: RegExp, pages: number): Promise<void> {
   const plan = await explain(pageOf(filter));

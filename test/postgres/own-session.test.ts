@@ -3,6 +3,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ServerObserver } from "../../src/cluster/server-id.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { parseOrder } from "../../src/keys/list-order.ts";
 import { createBulkStore } from "../../src/postgres/bulk-store.ts";
 import type { ChangeCommitter } from "../../src/postgres/cluster/change-committer.ts";
 import { listNodes } from "../../src/postgres/cluster/nodes.ts";
@@ -14,7 +15,7 @@ import { findSuspectedDuplicates } from "../../src/postgres/keys/duplicate-raw-k
 import { findExpiringTokens } from "../../src/postgres/keys/expiring-tokens.ts";
 import { earliestTime, readTime } from "../../src/postgres/keys/expiry.ts";
 import { createFindKeys, createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
-import { createLists } from "../../src/postgres/lists/list-keys.ts";
+import { listKeys } from "../../src/postgres/lists/list-keys.ts";
 import {
   countDigestKeys,
   listUsedRootSecrets,
@@ -61,8 +62,15 @@ const feed: ServerObserver = { server: null, requireServer: () => undefined };
 /** Changes name their server, which requires the same. */
 const changes: ChangeCommitter = { commit: () => Promise.reject(new Error("not used")) };
 const filtered = (text: string) => parseFilter(text, null, () => NOW.getTime());
-const EVERY = { kind: null, actorIds: null, filter: filtered(""), before: null, limit: 10 } as const;
-const list = (query: object) => (pool: Pool) => pool.run((sql) => createLists()(sql, { ...EVERY, ...query }, NOW));
+const EVERY = {
+  kind: null,
+  actorIds: null,
+  filter: filtered(""),
+  order: parseOrder(""),
+  after: null,
+  limit: 10,
+} as const;
+const list = (query: object) => (pool: Pool) => pool.run((sql) => listKeys(sql, { ...EVERY, ...query }, NOW));
 const change = { verb: "disable", reason: null } as const;
 const selection = { filter: filtered(""), filterTime: NOW, change, principal: operator };
 const operation = {
@@ -88,7 +96,8 @@ const STATEMENTS: Readonly<Record<string, (pool: Pool) => Promise<unknown>>> = {
   "a list of one kind": list({ kind: "issued" }),
   "a list of both kinds": list({}),
   "a list of actors": list({ actorIds: ["actor_1"] }),
-  "a list by week": list({ filter: filtered('expire_time > "2026-01-01T00:00:00Z"') }),
+  "a list in another order": list({ order: parseOrder("expire_time") }),
+  "a list of actors in another order": list({ order: parseOrder("name"), actorIds: ["actor_1"] }),
   "a verification": (pool) => createFindKeys(pool, feed)([{ keyId, digests: [] }]),
   "last uses": (pool) => createLastUsedStore(pool)([keyId], NOW),
   "conflicts of a key": (pool) => pool.run((sql) => findConflicts(sql, [newKey()])),

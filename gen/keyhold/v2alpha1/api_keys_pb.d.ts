@@ -549,7 +549,7 @@ export declare type ListApiKeysRequest = Message<"keyhold.v2alpha1.ListApiKeysRe
   pageSize: number;
 
   /**
-   * The next_page_token of the previous page. The filter must be the same.
+   * The next_page_token of the previous page. filter and order_by must be the same.
    *
    * @generated from field: string page_token = 2;
    */
@@ -561,6 +561,15 @@ export declare type ListApiKeysRequest = Message<"keyhold.v2alpha1.ListApiKeysRe
    * @generated from field: string filter = 3;
    */
   filter: string;
+
+  /**
+   * One of create_time, expire_time, last_used_time and name (AIP-132); " desc" after it reverses the order. Keys without a value
+   * are last, and first in the reverse order; keys with the same value are in the order of key_id. Empty: "create_time desc". A list whose filter
+   * selects few of many keys by one of these fields is fast only in the order of that field.
+   *
+   * @generated from field: string order_by = 4;
+   */
+  orderBy: string;
 };
 
 /**

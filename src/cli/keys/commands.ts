@@ -45,7 +45,7 @@ function addKeyCommands(keys: Command): void {
     .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
   keys
     .command("list")
-    .description("list keys, the issued ones by default, newest first; with --json as one array")
+    .description("list keys, the issued ones by default; with --json as one array")
     .addOption(new Option("--kind <kind>", "which keys").choices(["issued", "imported", "all"]).default("issued"))
     .addOption(new Option("--imported", "the same as --kind imported").implies({ kind: "imported" }))
     .option("--actor <actor_id>", "keys of this actor")
@@ -59,6 +59,10 @@ function addKeyCommands(keys: Command): void {
       ).implies({ kind: "imported" }),
     )
     .option("--filter <expression>", "AIP-160 filter expression; further options restrict it")
+    .option(
+      "--order-by <field>",
+      'create_time, expire_time, last_used_time or name, or with " desc" the reverse (default: expire_time with --expiring-within, last_used_time with --unused-for, otherwise "create_time desc")',
+    )
     .option("--limit <count>", "maximum number of keys (default: all)", positiveInteger)
     .option("--page-size <count>", "keys per call to the server, up to 1000", positiveInteger, 200)
     .action(async (options) => (await import("./list.ts")).list(options));
@@ -154,6 +158,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     `keyhold keys list --filter 'actor_id="team_42" AND status=KEY_STATUS_ACTIVE'`,
     "keyhold keys list --kind all --status active --expiring-within 30d",
     "keyhold keys list --imported --unused-for 90d --output id",
+    "keyhold keys list --order-by 'last_used_time desc' --limit 20",
     "keyhold keys list --not-adopted --json | jq length",
   ],
   get: [`keyhold keys get ${KEY_ID}`],

@@ -12,10 +12,10 @@ export interface DatabaseOptions {
   /** Statement timeout in milliseconds. */
   readonly statementTimeout: number;
   /**
-   * Whether statements are prepared and their plans kept: for statements that find rows by an index. "marked" for lists, whose filters
-   * produce an unbounded number of statements: only what `markPrepared` marks is prepared. False for statements that scan a whole table.
+   * Whether statements are prepared and their plans kept: for statements that find rows by an index. False for lists, whose filters produce
+   * an unbounded number of statements, and for statements that scan a whole table.
    */
-  readonly prepare: boolean | "marked";
+  readonly prepare: boolean;
   /** `application_name` in `pg_stat_activity`; by default `keyhold`. */
   readonly applicationName?: string;
   /** Called for each notification. The driver's own `listen` hides the loss of its connection. */
@@ -74,43 +74,17 @@ export function connectTo(options: DatabaseOptions, host: Host): Sql {
     if (socket?.connecting) socket.destroy();
     else socket?.destroySoon();
   };
-  return options.prepare === "marked" ? preparingMarked(sql) : sql;
-}
-
-/** The option of a statement that the driver's types do not declare (3.4.9, `build` in connection.js). */
-interface Preparable {
-  readonly options: { prepare?: boolean };
-}
-
-/** Has a statement prepared on a connection that prepares only marked ones. */
-export function markPrepared<T extends object>(statement: T): T {
-  if (isPreparable(statement)) statement.options.prepare = true;
-  return statement;
-}
-
-/** The driver prepares every statement unless its option says otherwise. Statements of `sql.begin` are not covered. */
-function preparingMarked(sql: Sql): Sql {
-  return new Proxy(sql, {
-    apply: (target, self, args) => {
-      const made: object = Reflect.apply(target, self, args);
-      if (isPreparable(made)) made.options.prepare ??= false;
-      return made;
-    },
-  });
-}
-
-function isPreparable(made: object): made is Preparable {
-  return "options" in made;
+  return sql;
 }
 
 /**
  * A generic plan made while a table was small is kept until the table is analyzed. For a small table the planner prefers a sequential
- * scan, so it must not consider one. JIT is off because an unavoidable scan would trigger it before PostgreSQL 18 by its artificial cost.
+ * scan, so it must not consider one.
  */
-const KEPT_PLANS = { enable_seqscan: "off", jit: "off" };
+const KEPT_PLANS = { enable_seqscan: "off" };
 
-/** Pages are short: what a statement is estimated to cost without their limit would trigger JIT, which takes longer than the page. */
-const LIST_PLANS = { jit: "off" };
+/** JIT is off because the estimated cost of a list without its limit, and of an unavoidable scan before PostgreSQL 18, would trigger it. */
+const PLANS = { jit: "off" };
 
 /** Values of `sslmode` with which the driver checks neither certificate nor name. */
 export const UNCHECKED_TLS_MODES: readonly string[] = ["allow", "prefer", "require"];
@@ -139,8 +113,8 @@ export function ownSettings({ statementTimeout, prepare }: DatabaseOptions): Rec
   return {
     statement_timeout: String(statementTimeout),
     idle_in_transaction_session_timeout: String(statementTimeout),
-    ...(prepare === true ? KEPT_PLANS : {}),
-    ...(prepare === "marked" ? LIST_PLANS : {}),
+    ...PLANS,
+    ...(prepare ? KEPT_PLANS : {}),
   };
 }
 
@@ -152,7 +126,7 @@ function driverOptions(options: DatabaseOptions): postgres.Options<Record<string
     onclose: () => options.onClose?.(),
     target_session_attrs: "primary",
     max: 1,
-    prepare: prepare !== false,
+    prepare,
     connect_timeout: CONNECT_TIMEOUT,
     // In seconds.
     backoff: (failures) => backoffDelay(failures + 1, BACKOFF) / 1000,

@@ -54,7 +54,7 @@ const FOREIGN_SETTINGS: ReadonlyMap<unknown, string> = new Map([
 export function databaseError(error: unknown): unknown {
   if (error instanceof postgres.PostgresError) hideValues(error);
   const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (code === CANCELED) return tooLate(error);
+  if (isCancelled(error)) return tooLate(error);
   const foreign = FOREIGN_SETTINGS.get(code);
   if (foreign !== undefined)
     return new ForeignSettingError(`the session has a foreign setting: ${foreign}`, { cause: error });
@@ -109,6 +109,11 @@ export function changeError(error: unknown): unknown {
   const servers = String(error.detail);
   const message = `servers of an earlier release are connected to the database and would accept the key; upgrade or stop ${servers}`;
   return new KeyholdError("SERVERS_OUTDATED", message, { metadata: { servers } });
+}
+
+/** Returns whether the database has cancelled the statement, as after `statement_timeout`. */
+export function isCancelled(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === CANCELED;
 }
 
 /** SQLSTATE foreign_key_violation (PostgreSQL, appendix A). */

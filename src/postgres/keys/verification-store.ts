@@ -68,8 +68,7 @@ function findRows(
 }
 
 /**
- * Returns a function that advances `last_used_time`; it never moves it back. `last_used_mark`, which an index contains, advances with it once
- * a day, so that all other updates of a key remain heap-only (PostgreSQL docs, 66.7). The keys are locked in the order of their ids, as by every
+ * Returns a function that advances `last_used_time`; it never moves it back. The keys are locked in the order of their ids, as by every
  * statement that locks several: otherwise two of them could deadlock.
  */
 export function createLastUsedStore(database: Database): StoreLastUsed {
@@ -81,10 +80,7 @@ export function createLastUsedStore(database: Database): StoreLastUsed {
           WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute}) AND ${ownSession(sql)}
           ORDER BY key_id FOR NO KEY UPDATE
         )
-        UPDATE api_keys SET last_used_time = ${minute},
-          last_used_mark = CASE
-            WHEN last_used_mark > ${minute}::timestamptz - interval '1 day' THEN last_used_mark ELSE ${minute} END
-        FROM older WHERE key_id = older_key_id`,
+        UPDATE api_keys SET last_used_time = ${minute} FROM older WHERE key_id = older_key_id`,
     );
   };
 }

@@ -1,45 +1,55 @@
 import type { Fragment, Sql } from "postgres";
 import type { KeyStatus } from "../../domain/key.ts";
-import type { Comparison, FieldName, Filter, Operator, StringField, TimeField } from "../../keys/filter/filter.ts";
+import type { Comparison, FieldName, Filter, Operator, TimeField } from "../../keys/filter/filter.ts";
 import { joined } from "../connection/fragments.ts";
 import { storedReason } from "../keys/rows.ts";
 
+/** What is known of the rows of a part of a list, which is ordered by `field`. */
+export interface KnownRange {
+  readonly field: "expire_time" | "last_used_time" | "name";
+  /** Whether the rows have a value. */
+  readonly isPresent: boolean;
+  /** How the values compare with that of the last key of the previous page; null for the first page. */
+  readonly follows: "<" | ">" | null;
+}
+
 /**
  * Returns the SQL condition on a row of `api_keys` for a filter, in parentheses where needed. Every value is a parameter. It is never
- * NULL: for nullable columns the condition defines the result. `now` decides which keys have expired.
+ * NULL: for nullable columns the condition defines the result. `now` decides which keys have expired. With `known`, the condition bounds
+ * the scan of the index of that field, also by a negated comparison.
  */
-export function compileFilter(sql: Sql, filter: Filter, now: Date): Fragment {
+export function compileFilter(sql: Sql, filter: Filter, now: Date, known: KnownRange | null = null): Fragment {
   switch (filter.node) {
     case "all":
       return sql`true`;
     case "and":
     case "or": {
       const word = filter.node === "and" ? sql`AND` : sql`OR`;
-      const operands = filter.operands.map((operand) => compileFilter(sql, operand, now));
+      const operands = filter.operands.map((operand) => compileFilter(sql, operand, now, known));
       return sql`(${joined(sql, operands, word)})`;
     }
     case "not":
-      return sql`(NOT ${compileFilter(sql, filter.operand, now)})`;
+      return sql`(NOT ${compileFilter(sql, filter.operand, now, negated(known))})`;
     case "status":
-      return STATUS[filter.value](sql, now);
+      return STATUS[filter.value](sql, now, known);
     default:
-      return compileComparison(sql, filter);
+      return compileComparison(sql, filter, known);
   }
 }
 
 type PlainComparison = Exclude<Comparison, { node: "status" }>;
 
-function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
+function compileComparison(sql: Sql, comparison: PlainComparison, known: KnownRange | null): Fragment {
   const { node } = comparison;
   switch (node) {
     case "uuid":
       return compareIds(sql, comparison.operator, comparison.value);
     case "string":
-      return compareField(sql, comparison.field, comparison.operator, comparison.value);
+      return compareField(sql, comparison, known);
     case "prefix":
-      return sql`starts_with(${sql(comparison.field)}, ${comparison.value})`;
+      return comparePrefix(sql, comparison.value, known);
     case "time":
-      return compareTimes(sql, comparison.field, comparison.operator, comparison.value);
+      return compareTimes(sql, comparison, known);
     case "kind":
       return sql`(kind = ${comparison.value})`;
     case "reason":
@@ -55,7 +65,7 @@ function compileComparison(sql: Sql, comparison: PlainComparison): Fragment {
     case "key":
       return sql`(metadata ? ${comparison.key})`;
     case "present":
-      return PRESENT[comparison.field]?.(sql) ?? sql`true`;
+      return isPresent(sql, comparison.field, known);
   }
 }
 
@@ -65,9 +75,44 @@ export function compareIds(sql: Sql, operator: Operator, keyId: string): Fragmen
   return sql`(uuid_send(key_id) ${OPERATORS[operator](sql)} uuid_send(${keyId}))`;
 }
 
-function compareField(sql: Sql, field: StringField, operator: Operator, value: string): Fragment {
+type StringComparison = Extract<Comparison, { node: "string" }>;
+
+function compareField(sql: Sql, { field, operator, value }: StringComparison, known: KnownRange | null): Fragment {
   const condition = compareStrings(sql, sql`${sql(field)}`, operator, value);
-  return field === "created_by" ? sql`(created_by IS NOT NULL AND ${condition})` : condition;
+  if (field === "created_by") return sql`(created_by IS NOT NULL AND ${condition})`;
+  return bounding(sql, condition, field, operator, known);
+}
+
+/** A text that is greater than what follows the prefix in any name: the last character, as often as a name has characters. */
+const AFTER_ANY = "\u{10FFFF}".repeat(256);
+
+function comparePrefix(sql: Sql, prefix: string, known: KnownRange | null): Fragment {
+  if (known?.field !== "name") return sql`starts_with(name, ${prefix})`;
+  const bound = (operator: Operator, value: string) =>
+    compareField(sql, { node: "string", field: "name", operator, value }, known);
+  const from = bound(">=", prefix);
+  const to = bound("<=", prefix + AFTER_ANY);
+  return sql`(starts_with(name, ${prefix}) IS TRUE AND ${from} AND ${to})`;
+}
+
+/** What is the beginning of a range for a condition is its end for the negated one. */
+function negated(known: KnownRange | null): KnownRange | null {
+  return known?.follows == null ? known : { ...known, follows: known.follows === "<" ? ">" : "<" };
+}
+
+/**
+ * Returns a comparison that does not bound the scan of an index on the side where the previous page ended: the rows satisfy the comparison
+ * if the last one of that page did. PostgreSQL 18 would begin at this bound, and skip all previous pages.
+ */
+function bounding(
+  sql: Sql,
+  condition: Fragment,
+  field: FieldName,
+  operator: Operator,
+  known: KnownRange | null,
+): Fragment {
+  const isPassed = known?.field === field && known.follows !== null && operator.startsWith(known.follows);
+  return isPassed ? sql`(${condition} IS TRUE)` : condition;
 }
 
 /** Orders by code point, independent of the collation of the column; equality uses an index. */
@@ -76,10 +121,23 @@ function compareStrings(sql: Sql, operand: Fragment, operator: Operator, value: 
   return sql`(${operand} COLLATE "C" ${OPERATORS[operator](sql)} ${value})`;
 }
 
+type TimeComparison = Extract<Comparison, { node: "time" }>;
+
 /** The value is sent as text: the driver would convert it to a `Date`, which has no microseconds. */
-function compareTimes(sql: Sql, field: TimeField, operator: Operator, value: string): Fragment {
-  const time = field === "expire_time" ? expireTime(sql) : sql`${sql(field)}`;
-  return sql`(${sql(field)} IS NOT NULL AND ${time} ${OPERATORS[operator](sql)} ${value}::text::timestamptz)`;
+function compareTimes(sql: Sql, { field, operator, value }: TimeComparison, known: KnownRange | null): Fragment {
+  const comparison = sql`(${timeOf(sql, field)} ${OPERATORS[operator](sql)} ${value}::text::timestamptz)`;
+  return sql`(${isPresent(sql, field, known)} AND ${bounding(sql, comparison, field, operator, known)})`;
+}
+
+function isPresent(sql: Sql, field: FieldName, known: KnownRange | null): Fragment {
+  if (known?.field === field) return known.isPresent ? sql`true` : sql`false`;
+  return PRESENT[field]?.(sql) ?? sql`true`;
+}
+
+/** Returns the expression that the indexes contain (migrations 0003 and 0023). */
+export function timeOf(sql: Sql, field: TimeField): Fragment {
+  if (field !== "expire_time" && field !== "last_used_time") return sql`${sql(field)}`;
+  return sql`coalesce(${sql(field)}, 'infinity')`;
 }
 
 function compareEntry(sql: Sql, key: string, operator: Operator, value: string): Fragment {
@@ -88,7 +146,7 @@ function compareEntry(sql: Sql, key: string, operator: Operator, value: string):
   return sql`coalesce(${compareStrings(sql, entry, operator, value)}, false)`;
 }
 
-const OPERATORS: { readonly [O in Operator]: (sql: Sql) => Fragment } = {
+export const OPERATORS: { readonly [O in Operator]: (sql: Sql) => Fragment } = {
   "=": (sql) => sql`=`,
   "<": (sql) => sql`<`,
   "<=": (sql) => sql`<=`,
@@ -96,18 +154,23 @@ const OPERATORS: { readonly [O in Operator]: (sql: Sql) => Fragment } = {
   ">=": (sql) => sql`>=`,
 };
 
-/** The list indexes contain exactly this expression (migration 0003). */
-const expireTime = (sql: Sql) => sql`coalesce(expire_time, 'infinity')`;
+function compareExpiry(sql: Sql, operator: "<=" | ">", now: Date, known: KnownRange | null): Fragment {
+  const comparison = sql`(${timeOf(sql, "expire_time")} ${OPERATORS[operator](sql)} ${now})`;
+  return bounding(sql, comparison, "expire_time", operator, known);
+}
 
 /**
  * Equals `statusAt` of the domain. The condition that `expire_time` is not null lets the planner use the index of the few keys that
  * expire.
  */
-const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date) => Fragment } = {
-  ACTIVE: (sql, now) => sql`(revoke_time IS NULL AND ${expireTime(sql)} > ${now} AND disable_time IS NULL)`,
+const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date, known: KnownRange | null) => Fragment } = {
+  ACTIVE: (sql, now, known) =>
+    sql`(revoke_time IS NULL AND ${compareExpiry(sql, ">", now, known)} AND disable_time IS NULL)`,
   REVOKED: (sql) => sql`(revoke_time IS NOT NULL)`,
-  EXPIRED: (sql, now) => sql`(revoke_time IS NULL AND expire_time IS NOT NULL AND ${expireTime(sql)} <= ${now})`,
-  DISABLED: (sql, now) => sql`(revoke_time IS NULL AND ${expireTime(sql)} > ${now} AND disable_time IS NOT NULL)`,
+  EXPIRED: (sql, now, known) =>
+    sql`(revoke_time IS NULL AND expire_time IS NOT NULL AND ${compareExpiry(sql, "<=", now, known)})`,
+  DISABLED: (sql, now, known) =>
+    sql`(revoke_time IS NULL AND ${compareExpiry(sql, ">", now, known)} AND disable_time IS NOT NULL)`,
 };
 
 /** The condition of `:*` for the fields that may be empty. */

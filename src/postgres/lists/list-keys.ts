@@ -1,49 +1,60 @@
 import type { Fragment, Sql } from "postgres";
+import { fieldError } from "../../domain/errors.ts";
 import { KEY_KINDS, type KeyKind } from "../../domain/key.ts";
 import type { Comparison, Filter, Operator } from "../../keys/filter/filter.ts";
-import type { ListQuery } from "../../keys/ports.ts";
-import { markPrepared } from "../connection/connect.ts";
+import type { ListedKey, ListQuery } from "../../keys/ports.ts";
+import { isCancelled } from "../connection/errors.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { isRestrictedWithin } from "../keys/authorization.ts";
-import { KEY_COLUMNS, type KeyRow } from "../keys/rows.ts";
+import { type KeyRow, toApiKey } from "../keys/rows.ts";
 import { compareIds, compileFilter } from "./filter.ts";
-import { selectByWeek, weekRangeOf } from "./list-by-week.ts";
-import { createPreparedShapes } from "./prepared-shapes.ts";
+import { type ListPart, mergedBy, mergedColumns, pageColumns, partsOf, sortedBy, within } from "./order.ts";
 
-/** Returns the keys of one page, newest first. */
-export function listKeys(sql: Sql, list: ListQuery, now: Date): PromiseLike<KeyRow[]> {
-  return sql<KeyRow[]>`${selectPage(sql, list, now)}`;
+const TOO_SLOW =
+  "the filter matches too few of the keys that are read in this order; order by a field that it restricts, such as expire_time";
+
+/** Returns the keys of one page. Throws `LIST_TOO_SLOW` if the database finds the keys of a filter too slowly. */
+export async function listKeys(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {
+  try {
+    return await readPage(sql, list, now);
+  } catch (error) {
+    throw isCancelled(error) && list.filter.node !== "all" ? fieldError("LIST_TOO_SLOW", "order_by", TOO_SLOW) : error;
+  }
 }
 
-/** Returns `listKeys` that has the statements prepared whose plan costs more than their execution, and does not depend on the values. */
-export function createLists(): typeof listKeys {
-  const isPrepared = createPreparedShapes();
-  return (sql, list, now) => {
-    const page = sql<KeyRow[]>`${selectPage(sql, list, now)}`;
-    return list.actorIds === null && weekRangeOf(list.filter) !== null && isPrepared(list) ? markPrepared(page) : page;
-  };
+/** A row without the second column if the list is ordered by `create_time`. */
+interface ListedRow extends KeyRow {
+  readonly orderValue?: string | null;
+}
+
+async function readPage(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {
+  const keys: ListedKey[] = [];
+  for (const part of partsOf(list)) {
+    const limit = list.limit - keys.length;
+    if (limit === 0) break;
+    const rows = await sql<ListedRow[]>`${selectPart(sql, { ...list, limit }, part, now)}`;
+    keys.push(...rows.map((row) => ({ ...toApiKey(row), orderValue: row.orderValue ?? null })));
+  }
+  return keys;
 }
 
 /**
- * Returns the statement of one page. It is ordered like the list indexes (migration 0003) and starts at the end of the previous page
- * (keyset pagination), so its cost does not depend on the number of newer keys. The indexes begin with the kind: a page of both kinds
- * merges two scans.
+ * Returns the statement of the keys of one part. It has the order of an index and starts at the end of the previous page (keyset pagination),
+ * so its cost does not depend on the number of keys before it. The indexes begin with the kind: a page of both kinds merges two scans.
  */
-export function selectPage(sql: Sql, list: ListQuery, now: Date): Fragment {
-  if (list.actorIds !== null) return selectOfActors(sql, list, list.actorIds, now);
-  const kinds = list.kind === null ? KEY_KINDS : [list.kind];
-  const weeks = weekRangeOf(list.filter);
-  if (weeks !== null) return selectByWeek(sql, kinds, weeks, conditions(sql, list, now), list.limit);
-  if (list.kind !== null) return orderedScan(sql, [ownSession(sql), ...ofKind(sql, list, list.kind, now)], list.limit);
-  const scans = KEY_KINDS.map(
-    (kind) => sql`(${orderedScan(sql, ofKind(sql, list, kind, now), list.limit, placed(sql))})`,
-  );
-  return merge(sql, sql`(${unionAll(sql, scans)}) AS keys`, list.limit);
-}
-
-function ofKind(sql: Sql, list: ListQuery, kind: KeyKind, now: Date): Fragment[] {
-  return [sql`kind = ${kind}`, ...conditions(sql, list, now)];
+export function selectPart(sql: Sql, list: ListQuery, part: ListPart, now: Date): Fragment {
+  const { actorIds, order } = list;
+  if (actorIds !== null && order.field === "create_time") return selectOfActors(sql, list, part, actorIds, now);
+  const owned =
+    actorIds === null ? [] : [sql`actor_id = ANY (${[...actorIds]}::text[])`, isRestrictedWithin(sql, actorIds)];
+  const shared = [...owned, ...conditions(sql, list, part, now)];
+  const ofKind = (kind: KeyKind) => [sql`kind = ${kind}`, ...shared];
+  if (list.kind !== null)
+    return orderedScan(sql, list, [ownSession(sql), ...ofKind(list.kind)], pageColumns(sql, order));
+  const columns = mergedColumns(sql, order);
+  const scans = KEY_KINDS.map((kind) => sql`(${orderedScan(sql, list, ofKind(kind), columns)})`);
+  return merge(sql, list, sql`(${unionAll(sql, scans)}) AS keys`);
 }
 
 function kindsOf(sql: Sql, { kind }: ListQuery): Fragment {
@@ -51,42 +62,37 @@ function kindsOf(sql: Sql, { kind }: ListQuery): Fragment {
 }
 
 /** Scans the keys of each actor apart: with a list of actors in its condition, an index does not return the order of the page. */
-function selectOfActors(sql: Sql, list: ListQuery, actorIds: readonly string[], now: Date): Fragment {
+function selectOfActors(sql: Sql, list: ListQuery, part: ListPart, actorIds: readonly string[], now: Date): Fragment {
   const owners = sql`
     ${kindsOf(sql, list)} CROSS JOIN unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
   const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, isRestrictedWithin(sql, actorIds)];
-  const scan = orderedScan(sql, [...isOwned, ...conditions(sql, list, now)], list.limit, placed(sql));
-  return merge(sql, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`, list.limit);
+  const all = [...isOwned, ...conditions(sql, list, part, now)];
+  const scan = orderedScan(sql, list, all, mergedColumns(sql, list.order));
+  return merge(sql, list, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`);
 }
 
 function orderedScan(
   sql: Sql,
+  { order, limit }: ListQuery,
   conditions: readonly Fragment[],
-  limit: number,
-  columns = sql`${sql(KEY_COLUMNS)}`,
+  columns: Fragment,
 ): Fragment {
   return sql`
     SELECT ${columns} FROM api_keys
     WHERE ${allOf(sql, conditions)}
-    ORDER BY uuid_send(key_id) DESC
+    ORDER BY ${sortedBy(sql, order)}
     LIMIT ${limit}`;
 }
 
-/**
- * The columns of the scans of a merge. The planner sees the order of a scan only in a column, and otherwise sorts all rows of all scans.
- * Columns that the merge does not select are not read; to name the others costs the driver time.
- */
-const placed = (sql: Sql) => sql`*, uuid_send(key_id) AS place`;
-
-/** Selects the newest of `keys`, which are scans that have the order of the page, and the column `place`, each. */
-function merge(sql: Sql, keys: Fragment, limit: number): Fragment {
-  return sql`SELECT ${sql(KEY_COLUMNS)} FROM ${keys} WHERE ${ownSession(sql)} ORDER BY place DESC LIMIT ${limit}`;
+/** Selects the first of `keys`, which are scans of `mergedColumns` in the order of the page. */
+function merge(sql: Sql, { order, limit }: ListQuery, keys: Fragment): Fragment {
+  return sql`
+    SELECT ${pageColumns(sql, order)} FROM ${keys} WHERE ${ownSession(sql)} ORDER BY ${mergedBy(sql, order)} LIMIT ${limit}`;
 }
 
-function conditions(sql: Sql, { filter, before }: ListQuery, now: Date): Fragment[] {
-  const start = before === null ? [] : [compareIds(sql, "<", before)];
+function conditions(sql: Sql, { filter, order }: ListQuery, part: ListPart, now: Date): Fragment[] {
   const bounds = creationBounds(filter).map(({ operator, keyId }) => compareIds(sql, operator, keyId));
-  return [compileFilter(sql, filter, now), ...start, ...bounds];
+  return [compileFilter(sql, filter, now, part.known), ...within(sql, order, part), ...bounds];
 }
 
 /** A condition on `key_id` that holds for every key that the filter matches. */

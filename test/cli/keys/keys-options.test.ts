@@ -108,8 +108,11 @@ test("lists both kinds, and combines the conditions of all options", async () =>
 
   expect(await idsOf("--kind", "all")).toEqual([revoked, imported, later, soon, old]);
   expect(await idsOf("--imported")).toEqual([imported]);
-  expect(await idsOf("--kind", "all", "--expiring-within", "30d", "--status", "active")).toEqual([imported, soon]);
+  expect(await idsOf("--kind", "all", "--expiring-within", "30d", "--status", "active")).toEqual([soon, imported]);
   expect(await idsOf("--kind", "all", "--unused-for", "90d")).toEqual([old]);
+  const newestFirst = ["--expiring-within", "30d", "--order-by", "create_time desc"];
+  expect(await idsOf("--kind", "all", "--status", "active", ...newestFirst)).toEqual([imported, soon]);
+  expect(await idsOf("--order-by", "expire_time desc")).toEqual([old, later, revoked, soon]);
   expect(await idsOf("--unused-for", "90d", "--filter", "expire_time:* OR status=KEY_STATUS_REVOKED")).toEqual([]);
   const { stdout } = await keys(["list", "--kind", "all", "--actor", actor, "--limit", "3"]);
   expect(stdout).toMatch(/EXPIRES +LAST USED +KIND\n.* ISSUED\n.* IMPORTED\n.* ISSUED\n$/);
