@@ -121,7 +121,7 @@ describe.each(table(KINDS))("the list of %s keys", (kind, path, member, make) =>
     ["a name twice", "page_size=1&page_size=2", "page_size"],
     ["a name twice in two forms", "page_size=1&pageSize=1", "page_size"],
     ["a malformed encoding", "filter=%zz", "filter"],
-    ["order_by, which does not exist", "order_by=name", "order_by"],
+    ["order_by with another field", "order_by=update_time", "order_by"],
   ] as const;
 
   test.each(table(QUERIES))("is refused with %s", async (_, query, field) => {
