@@ -8,7 +8,7 @@ export interface KeyLookup {
   /** The digests of hashes and of prefixes, which find keys of which only a hash is known. */
   readonly hashes?: readonly Uint8Array[];
   /** The key whose slow hash matches the credential, if a prefix finds it. */
-  readonly proven?: string;
+  readonly matchedKeyId?: string;
 }
 
 /** The stored data that verification uses. */

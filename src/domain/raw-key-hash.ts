@@ -19,7 +19,7 @@ export const TEXT_ENCODINGS = ["HEX", "BASE64", "BASE64URL", "UTF8"] as const;
 
 export type TextEncoding = (typeof TEXT_ENCODINGS)[number];
 
-/** How to recognize a raw key of which only a hash is known. The digest of its secret is then an HMAC of that hash. */
+/** How the hash of a raw key was made, while only the hash is known. The digest of its secret is then an HMAC of that hash. */
 export interface RawKeyHash {
   readonly schemeId: number;
   /** Salt and parameters of a slow hash as canonical PHC text without the output; null for a fast hash. */

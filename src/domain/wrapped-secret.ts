@@ -16,7 +16,7 @@ const SECRET_AT = 1 + NONCE_SIZE;
 export interface WrapPurpose {
   readonly purpose: "hmac key" | "hash affixes" | "signing key";
   readonly name: string;
-  /** The first byte of the wrapped form. Of a signing key, it depends on the algorithm. */
+  /** The first byte of the wrapped form. That of a signing key depends on the algorithm. */
   readonly version: number;
   /** Bytes of the secret; absent: any number. */
   readonly size?: number;

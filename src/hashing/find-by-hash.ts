@@ -91,7 +91,7 @@ async function findBySlowHash(
   }
   const [first] = matching;
   if (first === undefined) return null;
-  const records = await findAll({ ...lookup, proven: first.key.keyId });
+  const records = await findAll({ ...lookup, matchedKeyId: first.key.keyId });
   return choose(records, digests, matching.flatMap(secretDigests));
 }
 

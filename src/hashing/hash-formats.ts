@@ -10,7 +10,7 @@ import type { HashSchemeStore, StoredHashing } from "./store.ts";
 
 /** How the hashes of this node's keys were made, kept current with the store. */
 export interface HashFormats {
-  /** Returns what a verification tries. Reads it again if it may have changed: a key is recognized once its import has returned. */
+  /** Returns the hash formats in use. Reads them again if they may have changed: a key is found once its import has returned. */
   lookups(): MaybePromise<HashLookups>;
   /** Returns the last known lookups, for stale verdicts. */
   lastLookups(): HashLookups;
@@ -35,7 +35,7 @@ export interface HashFormatsContext {
   version(): number | null;
   /** Resolves when changes are noticed again: what is read from then on is current. */
   renewed(): Promise<void>;
-  /** Called once for each scheme that does not unwrap: its keys are not recognized. */
+  /** Called once for each scheme that does not unwrap: its keys are not found. */
   onUnusable?(schemeId: number, error: unknown): void;
 }
 
@@ -96,7 +96,7 @@ export function createHashFormats(context: HashFormatsContext): HashFormats {
   const requireHmacKey = ({ hmacKeyId }: HashSchemeSpec) => {
     if (hmacKeyId === null) return;
     const key = stored.hmacKeys.find((one) => one.hmacKeyId === hmacKeyId);
-    // Throws if it does not unwrap: its keys would not be recognized.
+    // Throws if it does not unwrap: its keys would not be found.
     if (key !== undefined) return void unwrapHmacKey(key, ring);
     const description = "is the id of no HMAC key: create it first";
     throw invalidArgument("raw_key_hash.hmac_key_id", description, "VALUE_NOT_ALLOWED");

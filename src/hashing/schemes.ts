@@ -42,7 +42,7 @@ export function affixesOf(algorithm: HashAlgorithm, slot: number) {
 }
 
 /**
- * Unwraps the schemes. One that cannot be unwrapped is left out and reported: its keys are not recognized. Those in `known` are returned as
+ * Unwraps the schemes. One that cannot be unwrapped is left out and reported: its keys are not found. Those in `known` are returned as
  * the same objects.
  */
 export function toSchemes(

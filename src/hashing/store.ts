@@ -20,7 +20,7 @@ export interface HashSchemeRecord {
   readonly affixes: Wrapped | null;
 }
 
-/** Everything by which raw keys are recognized by their hashes, read by one statement. */
+/** Everything that finds raw keys by their hashes, read by one statement. */
 export interface StoredHashing {
   readonly schemes: readonly HashSchemeRecord[];
   readonly hmacKeys: readonly HmacKeyRecord[];

@@ -28,7 +28,7 @@ export interface MintedToken {
   readonly expireTime: number;
 }
 
-export interface RefusedToken {
+export interface RejectedToken {
   readonly ok: false;
   readonly reason: "INVALID_FORMAT" | "SIGNATURE_INVALID" | "EXPIRED";
   /** For people; contains nothing of the token. */
@@ -41,8 +41,8 @@ export interface RefusedToken {
 
 export type TokenVerdict<T extends TokenContent = TokenContent> =
   | { readonly ok: true; readonly token: T }
-  | RefusedToken;
+  | RejectedToken;
 
-export function refused(reason: RefusedToken["reason"], message: string): RefusedToken {
+export function rejected(reason: RejectedToken["reason"], message: string): RejectedToken {
   return { ok: false, reason, message };
 }

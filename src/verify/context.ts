@@ -21,7 +21,7 @@ export interface Presentation {
   readonly audience?: string | null | undefined;
 }
 
-/** One verification, on its way from the credential to the verdict. */
+/** The input of one verification, which each of its steps receives. */
 export interface Verification {
   readonly context: VerifyContext;
   readonly credential: string;

@@ -11,7 +11,7 @@ export interface Identified {
   readonly kind: KeyKind | null;
   /** For a credential that is itself a secret: every digest under which it may be stored. */
   readonly digests: readonly SecretDigest[];
-  readonly token: TokenFacts | null;
+  readonly token: VerifiedToken | null;
   /** The digest of a hash of the raw key, if the key is stored under it: the last of `digests`. */
   readonly hashDigest?: SecretDigest;
   /** The last valid evaluation. */
@@ -36,7 +36,7 @@ export interface Evaluated {
 }
 
 /** The content of a derived token that verification uses. */
-export type TokenFacts = Pick<
+export type VerifiedToken = Pick<
   TokenContent,
   "tokenId" | "secretVersion" | "scopes" | "claims" | "audience" | "expireTime"
 >;
@@ -71,7 +71,7 @@ export function nativeDigests({ digests, hashDigest }: Identified): readonly Sec
   return hashDigest === undefined ? digests : digests.slice(0, -1);
 }
 
-export function identifiedToken(credentialType: "JWT" | "MACAROON", keyId: string, token: TokenFacts): Identified {
+export function identifiedToken(credentialType: "JWT" | "MACAROON", keyId: string, token: VerifiedToken): Identified {
   return { credentialType, lookup: { keyId, digests: [] }, kind: null, digests: [], token };
 }
 

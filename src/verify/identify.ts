@@ -6,7 +6,7 @@ import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import { verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
-import type { RefusedToken, TokenVerdict } from "../token/token.ts";
+import type { RejectedToken, TokenVerdict } from "../token/token.ts";
 import type { Verification, VerifyContext } from "./context.ts";
 import { type CachePlace, type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
 
@@ -96,6 +96,6 @@ function identifyToken(credentialType: "JWT" | "MACAROON", verdict: TokenVerdict
   // Whether the key of an expired token exists and is revoked comes before its expiry, which `evaluate` tests.
   const token = verdict.ok ? verdict.token : verdict.expired;
   if (token !== undefined) return identifiedToken(credentialType, token.keyId, token);
-  const { reason, message } = verdict as RefusedToken;
+  const { reason, message } = verdict as RejectedToken;
   return invalid(reason, message);
 }

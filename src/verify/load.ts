@@ -40,20 +40,20 @@ function isMiss(identified: Identified, stored: VerifiableRecord | null): boolea
 function findByHash(call: Verification, identified: Identified): MaybePromise<Loaded | Invalid> {
   const { context, credential, mode } = call;
   const digests = nativeDigests(identified);
-  const match = context.findByHash({
+  const answer = context.findByHash({
     rawKey: credential,
     digests,
     source: sourceOf(call),
     findAll: (lookup) => context.findAll(lookup, mode),
     isStale: false,
   });
-  return andThen(match, (match) => {
+  return andThen(answer, (match) => {
     if (match === null) return { identified, stored: null };
     if ("failure" in match) return failed(call, match.failure);
     const { stored, hashDigest } = match;
-    const proven = hashDigest === null ? identifiedRawKey(digests) : identifiedByHash(digests, hashDigest);
-    proven.cacheAs = identified.cacheAs ?? cachePlaceOf(call);
-    return found(call, { identified: proven, stored });
+    const matched = hashDigest === null ? identifiedRawKey(digests) : identifiedByHash(digests, hashDigest);
+    matched.cacheAs = identified.cacheAs ?? cachePlaceOf(call);
+    return found(call, { identified: matched, stored });
   });
 }
 

@@ -50,7 +50,7 @@ export function nameOf({ keyId, digests: [first] }: KeyLookup): string | undefin
 
 /** Returns the key by which reads are coalesced: all names of a lookup by hashes, which differ as new schemes come into use. */
 export function readNameOf(lookup: KeyLookup): string | undefined {
-  return lookup.hashes === undefined ? nameOf(lookup) : namesOf(lookup).join("") + (lookup.proven ?? "");
+  return lookup.hashes === undefined ? nameOf(lookup) : namesOf(lookup).join("") + (lookup.matchedKeyId ?? "");
 }
 
 export function digestName(digest: Uint8Array): string {

@@ -13,7 +13,7 @@ const ALGORITHM_NAME = /^(?:sha[\d/_-]+|hmac[\w-]*|md5|hex|base64(?:url)?)(?::|=
 const BASE64_FAMILY = /^[\w+/-]*={0,2}$/;
 
 /**
- * Decodes text whose encoding was stated. It is never guessed: text that another encoding would explain is refused, with that as the remedy.
+ * Decodes text whose encoding was stated. It is never guessed: text that another encoding would explain is rejected, with that as the remedy.
  *
  * @throws `INVALID_ARGUMENT` naming `field`; the text is not quoted.
  */

@@ -75,6 +75,7 @@ export function formatParameters(parameters: SlowHashParameters): string {
   }
 }
 
-function encodeBase64(bytes: Uint8Array): string {
+/** Encodes bytes in base64 without padding. */
+export function encodeBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("base64").replace(/=+$/, "");
 }

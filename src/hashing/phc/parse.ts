@@ -29,13 +29,16 @@ const ALLOWED =
  * @throws `INVALID_ARGUMENT` naming `field`: what is wrong, with the limit, or how a similar format is written as PHC. The text is not quoted.
  */
 export function parsePhc(text: string, field: string): SlowHash {
-  const format = FORMATS.find(({ matches }) => matches.test(text));
-  if (format !== undefined) return withinLimits(format.parse(text, field), field);
+  const hash = parseFormat(text, field);
+  if (hash !== undefined) {
+    requireLimits(hash.parameters, field);
+    return hash;
+  }
   rejectLookAlike(text, field);
   throw invalidArgument(field, `is in no supported format; it must begin with one of: ${ALLOWED}`);
 }
 
-function withinLimits(hash: SlowHash, field: string): SlowHash {
-  requireLimits(hash.parameters, field);
-  return hash;
+/** Parses a hash of any cost. Returns undefined if it is in no supported format; throws `INVALID_ARGUMENT` if it is malformed. */
+export function parseFormat(text: string, field: string): SlowHash | undefined {
+  return FORMATS.find(({ matches }) => matches.test(text))?.parse(text, field);
 }

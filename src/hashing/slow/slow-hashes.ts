@@ -8,10 +8,9 @@ import { type Monotonic, systemMonotonic } from "../../lib/clock.ts";
 import { ClockCache } from "../../lib/clock-cache.ts";
 import { HmacKey } from "../../lib/hmac.ts";
 import type { Random } from "../../lib/random.ts";
-import { slowHashParts } from "../digest.ts";
+import { schemeDigest, slowHashParts } from "../digest.ts";
 import type { ParsedRawKeyHash } from "../input/raw-key-hash.ts";
 import { parseStoredParameters } from "../phc/stored-parameters.ts";
-import { schemeDigest } from "../scheme-digest.ts";
 import { hasOwnHash } from "./compute.ts";
 import { HashQueue, type HashQueueOptions, type Turn } from "./hash-queue.ts";
 import { assertComputable } from "./support.ts";
@@ -94,7 +93,12 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
     }
   }
 
-  async function prove(rawKey: string, scheme: HashScheme, { hash, digest }: KeySecret, turn: Turn): Promise<boolean> {
+  async function computeMatch(
+    rawKey: string,
+    scheme: HashScheme,
+    { hash, digest }: KeySecret,
+    turn: Turn,
+  ): Promise<boolean> {
     const key = ring.find(digest.keyId);
     if (key === undefined || typeof hash?.parameters !== "string") return false;
     const { parameters } = hash;
@@ -119,19 +123,19 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
     }
     const secretName = Buffer.from(secret.digest.digest).toString("latin1");
     const turn = turnOf(source, secretName, pair);
-    const remember = (isProven: boolean) => {
-      (isProven ? rightPairs : wrongPairs).set(pair, true);
-      if (!isProven) for (const name of [source, secretName]) failures.set(name, now());
-      return isProven;
+    const remember = (isMatch: boolean) => {
+      (isMatch ? rightPairs : wrongPairs).set(pair, true);
+      if (!isMatch) for (const name of [source, secretName]) failures.set(name, now());
+      return isMatch;
     };
-    const proof = prove(rawKey, scheme, secret, turn)
+    const match = computeMatch(rawKey, scheme, secret, turn)
       .then(remember, (error: unknown) => {
         if (isOverloaded(error)) rejectedPairs.set(pair, turn.since);
         throw error;
       })
       .finally(() => inFlight.delete(pair));
-    inFlight.set(pair, proof);
-    return proof;
+    inFlight.set(pair, match);
+    return match;
   }
 
   return {

@@ -45,7 +45,7 @@ export interface CommitOptions<T> {
   /** The name of its span in traces. */
   readonly statement?: string;
   /** Whether no node can have looked up what is changed, as for new keys. Then no barrier is needed, unless nodes may read another server. */
-  readonly isUnknown?: boolean;
+  readonly neverCached?: boolean;
   /** Whether the work has changed anything. If not, the barrier waits until the synchronous standby has the state that the work saw instead. */
   readonly isMade: (result: T) => boolean;
   /** What caches must drop, even if the work fails: it may have been committed. */
@@ -108,7 +108,7 @@ async function commit<T>(
   database: Database,
   propagation: Propagation,
   work: ChangeWork<T>,
-  { statement, isMade, isUnknown = false }: CommitOptions<T>,
+  { statement, isMade, neverCached = false }: CommitOptions<T>,
 ): Promise<Committed<T>> {
   let made: { readonly result: T } | undefined;
   try {
@@ -121,8 +121,8 @@ async function commit<T>(
         for (const server of servers) requireSame(server, answer.position.server);
         return answer;
       };
-      const isKnown = isUnknown && propagation.isAcknowledgedByAll(servers);
-      const begun = isKnown ? null : await propagation.begin(send);
+      const needsNoBarrier = neverCached && propagation.isAcknowledgedByAll(servers);
+      const begun = needsNoBarrier ? null : await propagation.begin(send);
       requireReplicated(checkout);
       return [result, begun] as const;
     }, statement);

@@ -23,7 +23,7 @@ export function createAdoptionStore(changes: ChangeCommitter, clock: Clock): Sto
     };
     const { result } = await changes.commit(work, {
       statement: "keys.adopt",
-      isUnknown: true,
+      neverCached: true,
       isMade: (made) => made !== null,
       changesOf: (made) => (made === null ? [] : [made]),
     });

@@ -24,9 +24,9 @@ function concernsAll(error: unknown): boolean {
  */
 export function batchInserts(changes: ChangeCommitter): (keys: readonly NewKey[]) => Promise<Committed<Insertion[]>> {
   const insertMany = (keys: readonly NewKey[]) => {
-    const isUnknown = keys.every(({ key }) => key.kind === "issued");
+    const neverCached = keys.every(({ key }) => key.kind === "issued");
     return changes.commit((sql, ranOn) => insertKeys(sql, keys, ranOn), {
-      ...{ statement: "keys.insert", isMade: isWholeNew, isUnknown },
+      ...{ statement: "keys.insert", isMade: isWholeNew, neverCached },
       invalidates: lookupsOf(keys),
       changesOf: (insertions) => changesOf(keys, insertions),
     });

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../lib/json.ts";
-import { type RefusedToken, refused, type TokenVerdict } from "../token.ts";
+import { type RejectedToken, rejected, type TokenVerdict } from "../token.ts";
 import { ALGORITHMS } from "./algorithms.ts";
 import { audienceOf, customClaims, faultyClaim, isOurs, type OurClaims, splitScopes } from "./claims.ts";
 import { type CompactJws, decodeCompact, decodeJsonObject } from "./compact.ts";
@@ -21,14 +21,14 @@ export interface JwtVerification {
  */
 export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification): TokenVerdict<JwtContent> {
   const jws = decodeCompact(text);
-  if (jws === undefined) return refused("INVALID_FORMAT", "the token is not a well-formed JWT");
-  const refusal = checkSignature(jws, keys);
-  if (refusal !== undefined) return refusal;
+  if (jws === undefined) return rejected("INVALID_FORMAT", "the token is not a well-formed JWT");
+  const rejection = checkSignature(jws, keys);
+  if (rejection !== undefined) return rejection;
   const claims = decodeJsonObject(jws.payload);
-  if (claims === undefined) return refused("INVALID_FORMAT", "the claims of the token are not a JSON object");
-  if (!isOurs(claims)) return refused("INVALID_FORMAT", `the claim ${faultyClaim(claims)} is missing or malformed`);
-  if (claims.iss !== issuer) return refused("SIGNATURE_INVALID", "the token is of another issuer");
-  if (now >= claims.exp * 1000) return { ...refused("EXPIRED", "the token has expired"), expired: toToken(claims) };
+  if (claims === undefined) return rejected("INVALID_FORMAT", "the claims of the token are not a JSON object");
+  if (!isOurs(claims)) return rejected("INVALID_FORMAT", `the claim ${faultyClaim(claims)} is missing or malformed`);
+  if (claims.iss !== issuer) return rejected("SIGNATURE_INVALID", "the token is of another issuer");
+  if (now >= claims.exp * 1000) return { ...rejected("EXPIRED", "the token has expired"), expired: toToken(claims) };
   return { ok: true, token: toToken(claims) };
 }
 
@@ -38,20 +38,20 @@ export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification):
 function checkSignature(
   { header, signature, signedData }: CompactJws,
   keys: JwtVerification["keys"],
-): RefusedToken | undefined {
+): RejectedToken | undefined {
   const { alg, kid, typ } = header;
   if (typeof alg !== "string" || typeof kid !== "string" || typ !== "JWT") {
-    return refused("INVALID_FORMAT", "the header of the token is not that of a JWT of this service");
+    return rejected("INVALID_FORMAT", "the header of the token is not that of a JWT of this service");
   }
   // RFC 7515 §4.1.11: no extension is supported, so a JWS with `crit` must be rejected.
-  if (Object.hasOwn(header, "crit")) return refused("INVALID_FORMAT", "the token has a critical extension");
-  if (!Object.hasOwn(ALGORITHMS, alg)) return refused("SIGNATURE_INVALID", OTHER_ALGORITHM);
+  if (Object.hasOwn(header, "crit")) return rejected("INVALID_FORMAT", "the token has a critical extension");
+  if (!Object.hasOwn(ALGORITHMS, alg)) return rejected("SIGNATURE_INVALID", OTHER_ALGORITHM);
   const key = keys(kid);
-  if (key === undefined) return { ...refused("SIGNATURE_INVALID", "the signing key is not known"), unknownKid: true };
+  if (key === undefined) return { ...rejected("SIGNATURE_INVALID", "the signing key is not known"), unknownKid: true };
   const { algorithm, publicKey } = key;
-  if (alg !== algorithm.alg) return refused("SIGNATURE_INVALID", OTHER_ALGORITHM);
+  if (alg !== algorithm.alg) return rejected("SIGNATURE_INVALID", OTHER_ALGORITHM);
   if (signature.length === algorithm.signatureSize && algorithm.verify(signedData, publicKey, signature)) return;
-  return refused("SIGNATURE_INVALID", "the signature of the token is not valid");
+  return rejected("SIGNATURE_INVALID", "the signature of the token is not valid");
 }
 
 const OTHER_ALGORITHM = "the token is signed with another algorithm";

@@ -1,6 +1,6 @@
 import type { ServerKey } from "../../domain/server-keys.ts";
 import { equalBytes } from "../../lib/bytes.ts";
-import { type RefusedToken, refused, type TokenContent, type TokenVerdict } from "../token.ts";
+import { type RejectedToken, rejected, type TokenContent, type TokenVerdict } from "../token.ts";
 import type { Grant } from "./caveat-kinds.ts";
 import { chainSignature } from "./chain.ts";
 import type { Macaroon } from "./format.ts";
@@ -23,30 +23,30 @@ export interface MacaroonVerification {
  */
 export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVerification): TokenVerdict {
   const macaroon = tryParseMacaroon(text);
-  if (macaroon === undefined) return refused("INVALID_FORMAT", "the token is not a well-formed macaroon");
+  if (macaroon === undefined) return rejected("INVALID_FORMAT", "the token is not a well-formed macaroon");
   const identifier = parseIdentifier(macaroon.identifier);
-  if (identifier === undefined) return refused("INVALID_FORMAT", "the macaroon has no identifier of this service");
-  const refusal = checkSignature(macaroon, keys.find(identifier.rootKeyId), issuer);
-  if (refusal !== undefined) return refusal;
+  if (identifier === undefined) return rejected("INVALID_FORMAT", "the macaroon has no identifier of this service");
+  const rejection = checkSignature(macaroon, keys.find(identifier.rootKeyId), issuer);
+  if (rejection !== undefined) return rejection;
   const grant = readGrant(macaroon, identifier.mintedCaveats);
   if (grant === undefined)
-    return refused("SIGNATURE_INVALID", "a caveat of the macaroon is unknown, malformed or not met");
+    return rejected("SIGNATURE_INVALID", "a caveat of the macaroon is unknown, malformed or not met");
   const token = toToken(identifier, grant, issuer);
-  if (now >= grant.expireTime) return { ...refused("EXPIRED", "the macaroon has expired"), expired: token };
+  if (now >= grant.expireTime) return { ...rejected("EXPIRED", "the macaroon has expired"), expired: token };
   return { ok: true, token };
 }
 
 /** Compares the location, which the signature does not cover: no bit of a macaroon may change unnoticed. */
-function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: string): RefusedToken | undefined {
-  if (macaroon.location !== issuer) return refused("SIGNATURE_INVALID", "the macaroon is of another issuer");
-  if (key === undefined) return refused("SIGNATURE_INVALID", "the root key of the macaroon is not known");
+function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: string): RejectedToken | undefined {
+  if (macaroon.location !== issuer) return rejected("SIGNATURE_INVALID", "the macaroon is of another issuer");
+  if (key === undefined) return rejected("SIGNATURE_INVALID", "the root key of the macaroon is not known");
   if (macaroon.caveats.some((caveat) => caveat.thirdParty !== undefined)) {
-    return refused("SIGNATURE_INVALID", "third-party caveats are not supported");
+    return rejected("SIGNATURE_INVALID", "third-party caveats are not supported");
   }
   const conditions = macaroon.caveats.map((caveat) => caveat.identifier);
   const expected = chainSignature(key.secret.export(), macaroon.identifier, conditions);
   if (!equalBytes(expected, macaroon.signature))
-    return refused("SIGNATURE_INVALID", "the signature of the macaroon is not valid");
+    return rejected("SIGNATURE_INVALID", "the signature of the macaroon is not valid");
   return undefined;
 }
 

@@ -13,7 +13,7 @@ export interface OidcOptions extends IssuerOptions {
   readonly actorsClaim?: string;
 }
 
-export interface RefusedAccessToken {
+export interface RejectedAccessToken {
   readonly ok: false;
   /** `ISSUER_UNAVAILABLE`: the keys could not be read, so the token was not verified. */
   readonly reason: "INVALID" | "EXPIRED" | "ISSUER_UNAVAILABLE";
@@ -32,7 +32,7 @@ export type AccessTokenVerdict =
       readonly actorIds: readonly string[] | null;
       readonly expireTime: Date;
     }
-  | RefusedAccessToken;
+  | RejectedAccessToken;
 
 export interface OidcVerifier {
   /** Verifies an access token. Rejects only on a programming error. */
@@ -99,22 +99,22 @@ function accepted(payload: JWTPayload, { scopeClaim = "scope", actorsClaim }: Oi
 }
 
 /** Maps jose's errors to rejections; rethrows others. */
-function toRejection(error: unknown): RefusedAccessToken {
+function toRejection(error: unknown): RejectedAccessToken {
   if (error instanceof IssuerUnavailable || error instanceof errors.JWKSInvalid) {
-    return { ...refused("ISSUER_UNAVAILABLE", "the issuer of the access token cannot be asked"), cause: error };
+    return { ...rejected("ISSUER_UNAVAILABLE", "the issuer of the access token cannot be asked"), cause: error };
   }
-  if (error instanceof errors.JWTExpired) return refused("EXPIRED", "the access token has expired");
+  if (error instanceof errors.JWTExpired) return rejected("EXPIRED", "the access token has expired");
   if (error instanceof errors.JWTClaimValidationFailed) {
     return notAcceptable(error.claim);
   }
-  if (error instanceof errors.JOSEError) return refused("INVALID", "the access token is not valid");
+  if (error instanceof errors.JOSEError) return rejected("INVALID", "the access token is not valid");
   throw error;
 }
 
-function notAcceptable(claim: string): RefusedAccessToken {
-  return refused("INVALID", `the claim ${claim} of the access token is not acceptable`);
+function notAcceptable(claim: string): RejectedAccessToken {
+  return rejected("INVALID", `the claim ${claim} of the access token is not acceptable`);
 }
 
-function refused(reason: RefusedAccessToken["reason"], message: string): RefusedAccessToken {
+function rejected(reason: RejectedAccessToken["reason"], message: string): RejectedAccessToken {
   return { ok: false, reason, message };
 }

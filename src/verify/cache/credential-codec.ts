@@ -7,7 +7,7 @@ import {
   identifiedRawKey,
   identifiedSecret,
   identifiedToken,
-  type TokenFacts,
+  type VerifiedToken,
 } from "../identified.ts";
 import {
   decodeDigest,
@@ -72,12 +72,12 @@ function decodeDigests(bytes: Buffer, start: number): SecretDigest[] {
   return digests;
 }
 
-function tokenTuple({ tokenId, secretVersion, scopes, claims, expireTime, audience }: TokenFacts): Token {
+function tokenTuple({ tokenId, secretVersion, scopes, claims, expireTime, audience }: VerifiedToken): Token {
   const restriction: [string[]?] = audience === undefined ? [] : [[...audience]];
   return [tokenId, secretVersion, [...scopes], claims, expireTime, ...restriction];
 }
 
-function decodeToken(text: string): TokenFacts {
+function decodeToken(text: string): VerifiedToken {
   const [tokenId, secretVersion, scopes, claims, expireTime, audience]: Token = JSON.parse(text);
   return { tokenId, secretVersion, scopes, claims, expireTime, audience };
 }

@@ -22,8 +22,8 @@ const KEY_IDS: Codec<string> = {
  * Returns whether a lookup has found a key by a prefix alone, which wrong raw keys have too: they would evict the names of others, and another
  * key with the raw key could not be noticed.
  */
-function isByPrefix({ hashes, proven }: KeyLookup, { key, secrets: [secret] }: VerifiableRecord): boolean {
-  return hashes !== undefined && typeof secret?.hash?.parameters === "string" && proven !== key.keyId;
+function isByPrefix({ hashes, matchedKeyId }: KeyLookup, { key, secrets: [secret] }: VerifiableRecord): boolean {
+  return hashes !== undefined && typeof secret?.hash?.parameters === "string" && matchedKeyId !== key.keyId;
 }
 
 /** Caches keys by id. A raw key finds its id by a digest, which is only a hint: `evaluate` compares the digests again. */
