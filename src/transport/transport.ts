@@ -15,9 +15,10 @@ import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
 import { registerAccessLog } from "./pipeline/access-log.ts";
 import type { CallCounters } from "./pipeline/call-metrics.ts";
+import { checkHosts, createHostCheck, type RequestPolicy } from "./pipeline/host-check.ts";
 import { OutageLog } from "./pipeline/outage-log.ts";
+import { checkMethods } from "./rest/method-check.ts";
 import { makeRoutes, registerRest } from "./rest/register.ts";
-import { checkHosts, checkMethods, createHostCheck, type RequestPolicy } from "./rest/request-checks.ts";
 import { answerErrors, handleError } from "./wire/error-handler.ts";
 import { requestIdOf } from "./wire/headers.ts";
 import { type BodyBudget, bodyReader } from "./wire/request-body.ts";
@@ -55,7 +56,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const rpcs = check === undefined ? options.rpcs : [...options.rpcs, checkRpc(check)];
   const routes = makeRoutes(rpcs);
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
-  const findRefusal = createHostCheck(requestPolicy);
+  const rejectionOf = createHostCheck(requestPolicy);
   const outages = new OutageLog(logger);
   const fastPath = createFastPath(fastRpcs, {
     logger,
@@ -63,7 +64,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
     counters,
     limits,
     budget,
-    findRefusal,
+    rejectionOf,
     forwardAuth,
     check,
   });
@@ -85,7 +86,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   fastify.server.on("connect", refuseConnect);
   answerErrors(fastify);
   registerAccessLog(fastify, counters);
-  checkHosts(fastify, findRefusal);
+  checkHosts(fastify, rejectionOf);
   if (forwardAuth !== undefined) registerForwardAuth(fastify, forwardAuth);
   checkMethods(fastify, routes.router);
   await allowOrigins(fastify, options.corsOrigins);

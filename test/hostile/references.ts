@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { defaultLimits } from "../../src/transport/listener/limits.ts";
-import { isHost } from "../../src/transport/rest/request-checks.ts";
+import { isHost } from "../../src/transport/pipeline/host-check.ts";
 import { escaped } from "./case.ts";
 import { converse } from "./http1.ts";
 

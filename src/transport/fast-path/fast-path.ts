@@ -4,7 +4,7 @@ import { isForwardAuth } from "../gateways/forward-auth-target.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { RequestInterceptor } from "../listener/request-interceptor.ts";
 import { createAccessLogWriter } from "../pipeline/access-log.ts";
-import { type CheckHost, isHost } from "../rest/request-checks.ts";
+import { type CheckHost, isHost } from "../pipeline/host-check.ts";
 import { type Headers, headerOf } from "../wire/headers.ts";
 import { TickBudget } from "../wire/tick-budget.ts";
 import type { CallContext, FastCall, FastRoute } from "./call.ts";
@@ -19,7 +19,7 @@ import { makeFastRoutes } from "./protocols.ts";
 export interface FastPathOptions extends Omit<CallContext, "writeEntry" | "start"> {
   readonly limits: ListenerLimits;
   /** Requests that must be refused are left to the complete path. */
-  readonly findRefusal: CheckHost;
+  readonly rejectionOf: CheckHost;
   /** The forward-auth endpoint, served over HTTP/1.1, in which gateways ask. */
   readonly forwardAuth?: ForwardAuth | undefined;
   /** Envoy's ext_authz, served over gRPC. */
@@ -35,7 +35,7 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * from a gateway, without a body. Everything else it declines, unread. Its responses are those of the complete path, but for the differences that the comparison test lists.
  */
 export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOptions): RequestInterceptor {
-  const { logger, outages, counters, limits, budget, findRefusal, forwardAuth, check } = options;
+  const { logger, outages, counters, limits, budget, rejectionOf, forwardAuth, check } = options;
   const routes = new Map(makeFastRoutes(rpcs, counters));
   if (check !== undefined) routes.set(`/${EXT_AUTHZ}`, extAuthzRoutes(check, counters));
   const tick = new TickBudget<FastCall>((call) => call.run());
@@ -44,14 +44,14 @@ export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOption
   const find = (path: string, headers: Headers): FastRoute | undefined => {
     const type = headers["content-type"];
     const route = typeof type === "string" ? routes.get(path)?.get(type) : undefined;
-    return route !== undefined && isUsual(route, headers) && findRefusal(headers) === undefined ? route : undefined;
+    return route !== undefined && isUsual(route, headers) && rejectionOf(headers) === undefined ? route : undefined;
   };
   const gatewayRoute = forwardAuth && forwardAuthRoute(forwardAuth, counters);
   const findHttp1 = ({ method, target, headers }: Head): FastRoute | undefined => {
     if (gatewayRoute === undefined || !isForwardAuth(target))
       return method === "POST" ? find(target, headers) : undefined;
     // Neither the type of a body nor the Origin, which are the client's, matters to the endpoint.
-    return isHost(headerOf(headers, "host") ?? "") && findRefusal(headers) === undefined ? gatewayRoute : undefined;
+    return isHost(headerOf(headers, "host") ?? "") && rejectionOf(headers) === undefined ? gatewayRoute : undefined;
   };
   const methods = gatewayRoute === undefined ? POST_ONLY : ANY_METHOD;
   return {

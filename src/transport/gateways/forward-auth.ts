@@ -6,7 +6,7 @@ import type { Guard } from "../../auth/guard.ts";
 import type { ClientAddressOf } from "../../lib/client-address.ts";
 import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
-import { RestCall } from "../rest/call.ts";
+import { RestCall } from "../wire/fastify-call.ts";
 import { ForwardAuthRequest } from "./forward-auth-request.ts";
 import { isForwardAuth } from "./forward-auth-target.ts";
 

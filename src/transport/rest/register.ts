@@ -3,16 +3,17 @@ import { createRegistry, type Registry } from "@bufbuild/protobuf";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
-import { withImports } from "../services/reflection.ts";
+import { withImports } from "../wire/descriptor-files.ts";
+import { RestCall } from "../wire/fastify-call.ts";
 import { HttpError } from "../wire/http-error.ts";
+import { type Json, sendJson } from "../wire/json-response.ts";
 import { yieldIfLong } from "../wire/long-message.ts";
 import { mediaTypePattern } from "../wire/media-type.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
-import { RestCall } from "./call.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
 import { PathRouter, type PathTemplate, splitRequestTarget } from "./path-router.ts";
 import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
-import { encodeResponse, type Json, sendJson } from "./response.ts";
+import { encodeResponse } from "./response.ts";
 
 /** The route of a path and HTTP method. */
 export interface Route {

@@ -6,17 +6,14 @@ import {
   type Registry,
   toJson,
 } from "@bufbuild/protobuf";
-import type { FastifyReply, FastifyRequest } from "fastify";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
 import { JSON_OPTIONS } from "../wire/json/reader.ts";
+import type { Json } from "../wire/json-response.ts";
 import { LONG_LIST } from "../wire/long-message.ts";
 
 type Init = MessageInitShape<DescMessage>;
 type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;
-
-/** JSON, as text or in UTF-8. */
-export type Json = string | Buffer;
 
 /** Returns the JSON of a response message or its init shape: in snake_case, with every field that cannot be absent. */
 export function encodeResponse(desc: DescMessage, response: Init, registry: Registry): MaybePromise<Json> {
@@ -47,23 +44,4 @@ function isListOfMessages(field: DescField): field is ListOfMessages {
 function itemsOf(response: Init, { localName }: DescField): readonly Init[] {
   const items: unknown = Reflect.get(response, localName);
   return Array.isArray(items) ? items : [];
-}
-
-/**
- * Sends the JSON of a response. `Cache-Control` is `no-store` unless the RPC has set another. If the RPC has set an `ETag` that the
- * client already has, the response is 304 without a body (RFC 9110 §13.1.2).
- */
-export function sendJson(request: FastifyRequest, reply: FastifyReply, json: Json): FastifyReply {
-  if (!reply.hasHeader("cache-control")) reply.header("cache-control", "no-store");
-  const { method, headers } = request;
-  if (isKnown(method, reply.getHeader("etag"), headers["if-none-match"])) return reply.code(304).send();
-  return reply.type("application/json; charset=utf-8").send(json);
-}
-
-/** Returns whether the client already has the response with this `etag`, by its If-None-Match. */
-export function isKnown(method: string, etag: unknown, known: string | undefined): boolean {
-  if (typeof etag !== "string" || known === undefined || (method !== "GET" && method !== "HEAD")) return false;
-  // If-None-Match compares weakly (RFC 9110 §8.8.3.2).
-  const [wanted, ...tags] = [etag, ...known.split(",")].map((tag) => tag.trim().replace(/^W\/(?=")/, ""));
-  return tags.some((tag) => tag === "*" || tag === wanted);
 }

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { isKnown } from "../rest/response.ts";
+import { isUnchanged } from "../wire/json-response.ts";
 
 /** The files of the viewer that the page loads, with their types. Fastify maintains the package for its plugin. */
 const ASSETS = {
@@ -50,7 +50,7 @@ function serveFile(module: string, type: string, maxAge: number) {
     });
     const { bytes, etag } = await reading;
     reply.headers({ etag, "cache-control": `public, max-age=${maxAge}`, "x-content-type-options": "nosniff" });
-    if (isKnown(method, etag, headers["if-none-match"])) return reply.code(304).send();
+    if (isUnchanged(method, etag, headers["if-none-match"])) return reply.code(304).send();
     return reply.type(type).send(bytes);
   };
 }

@@ -17,6 +17,7 @@ import {
 } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { CloseSignal } from "../../lib/close-signal.ts";
 import type { StreamingRpc } from "../connect/register.ts";
+import { withImports } from "../wire/descriptor-files.ts";
 
 const METHOD = ServerReflection.method.serverReflectionInfo;
 const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;
@@ -145,14 +146,6 @@ class Catalog {
     this.#bytes.set(file, bytes);
     return bytes;
   }
-}
-
-/** Returns files and their imports, except those that are `known`. */
-export function withImports(files: readonly DescFile[], known: ReadonlySet<DescFile> = new Set()): Set<DescFile> {
-  const all = new Set(files);
-  // Iterating over a set includes items added during the iteration.
-  for (const { dependencies } of all) for (const one of dependencies) if (!known.has(one)) all.add(one);
-  return all;
 }
 
 /** Returns the full names of what a type declares. */

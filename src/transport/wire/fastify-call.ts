@@ -1,5 +1,5 @@
 import type { Http2ServerRequest } from "node:http2";
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
 import { certificateSubjectOf } from "./client-certificate.ts";
 import { fieldsOf, headerOf, headersOf } from "./headers.ts";
@@ -82,4 +82,20 @@ export abstract class FastifyCall implements Call, CallLog {
     this.request.work = work;
     return work;
   }
+}
+
+/** A call over REST. Create it before the first await. */
+export class RestCall extends FastifyCall {
+  readonly #reply: FastifyReply;
+
+  constructor(reply: FastifyReply) {
+    super(reply.request, "rest");
+    this.#reply = reply;
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#reply.header(name, value);
+  }
+
+  setTrailer(): void {}
 }

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect as connectHttp2, constants } from "node:http2";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { requestPolicy } from "../../../src/transport/rest/request-checks.ts";
+import { requestPolicy } from "../../../src/transport/pipeline/host-check.ts";
 import { observeHttp1, observeHttp2, type Seen } from "./observe.ts";
 import { bodyOf, LAST_REQUEST, pathOf, send, WAYS, type Way } from "./protocols.ts";
 import { type Subject, startSubject } from "./subjects.ts";

@@ -1,7 +1,7 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { expect, test } from "vitest";
-import { type AccessLogEntry, createAccessLogWriter } from "../../src/transport/pipeline/access-log.ts";
+import { type AccessLogEntry, createAccessLogWriter } from "../../../src/transport/pipeline/access-log.ts";
 
 /** Returns the written lines. */
 function collector() {

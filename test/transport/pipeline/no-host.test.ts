@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { http1Answers } from "../hostile/answers.ts";
-import { converse } from "../hostile/http1.ts";
-import { useGuardedService } from "../support/guarded.ts";
+import { http1Answers } from "../../hostile/answers.ts";
+import { converse } from "../../hostile/http1.ts";
+import { useGuardedService } from "../../support/guarded.ts";
 
 /** Without credentials every Host is checked, and a missing one is not allowed. */
 const suite = useGuardedService();

@@ -3,10 +3,10 @@ import type { IncomingMessage } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { defaultLimits } from "../../src/transport/listener/limits.ts";
-import { ListenerServer } from "../../src/transport/listener/server.ts";
-import { BodyBudget, bodyReader } from "../../src/transport/wire/request-body.ts";
-import { listenLocally } from "../support/listen.ts";
+import { defaultLimits } from "../../../src/transport/listener/limits.ts";
+import { ListenerServer } from "../../../src/transport/listener/server.ts";
+import { BodyBudget, bodyReader } from "../../../src/transport/wire/request-body.ts";
+import { listenLocally } from "../../support/listen.ts";
 
 const readBody = bodyReader(new BodyBudget(1000));
 

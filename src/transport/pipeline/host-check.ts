@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
 import type { Headers } from "../wire/headers.ts";
 import { HttpError, type HttpErrorReason } from "../wire/http-error.ts";
-import { type PathRouter, splitRequestTarget } from "./path-router.ts";
 
 /** Which requests a server without authentication accepts. */
 export interface RequestPolicy {
@@ -68,21 +67,13 @@ function isAllowedOrigin(origin: string, host: string, { origins }: RequestPolic
 }
 
 /** Rejects requests by their host, origin and proxy, before their bodies are read. */
-export function checkHosts(fastify: FastifyInstance, findRefusal: CheckHost): void {
+export function checkHosts(fastify: FastifyInstance, rejectionOf: CheckHost): void {
   fastify.addHook("onRequest", (request, _reply, next) => {
     requireOneHost(request);
-    const reason = findRefusal(request.headers);
+    const reason = rejectionOf(request.headers);
     if (reason !== undefined) throw new HttpError(reason);
     // Connect requires a host, which HTTP/1.0 may omit.
     if (request.raw.httpVersion === "1.0") request.raw.headers.host ??= "localhost";
-    next();
-  });
-}
-
-/** Rejects requests whose method no route of their path takes, before their bodies are read. */
-export function checkMethods(fastify: FastifyInstance, router: PathRouter<unknown>): void {
-  fastify.addHook("onRequest", (request, _reply, next) => {
-    requireMethod(fastify, router, request);
     next();
   });
 }
@@ -100,29 +91,13 @@ function requireOneHost({ headers, raw }: FastifyRequest): void {
 /** Characters that no host and port contain (RFC 3986 §3.2), though a URL may. Node joins two Host fields with a comma. */
 const NOT_IN_HOST = /[\s,/?#@\\]/;
 
-/** The last well-formed host; most requests have the same. */
-let known: string | undefined;
+/** The last valid host; most requests have the same. */
+let lastValid: string | undefined;
 
 /** Returns whether this is a valid host with or without a port. */
 export function isHost(host: string): boolean {
-  if (host === known) return true;
+  if (host === lastValid) return true;
   if (NOT_IN_HOST.test(host) || !URL.canParse(`http://${host}`)) return false;
-  known = host;
+  lastValid = host;
   return true;
-}
-
-/** RFC 10008. Fastify supports it, although no route does, and would check its body first, with an error in another form. */
-const QUERY = "QUERY";
-
-/** Rejects a known path with an unknown method: 405 and the allowed methods. REST and Connect reject the others. */
-function requireMethod(fastify: FastifyInstance, router: PathRouter<unknown>, request: FastifyRequest): void {
-  const { method, raw } = request;
-  if (method !== QUERY && !request.is404) return;
-  const { path } = splitRequestTarget(raw.url ?? "");
-  const found = router.find(method, path);
-  const ofRest = found.kind === "wrong-method" ? found.allowed : [];
-  const methods = fastify.supportedMethods.filter((one) => one !== QUERY);
-  const allowed = [...ofRest, ...methods.filter((one) => fastify.hasRoute({ method: one, url: path }))];
-  if (allowed.length > 0) throw new HttpError("METHOD_NOT_ALLOWED", { allow: allowed.join(", ") });
-  if (method === QUERY) throw new HttpError("PATH_NOT_FOUND");
 }

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, expect, test } from "vitest";
-import { useGuardedService } from "../support/guarded.ts";
-import { eventually } from "../support/keyhold.ts";
-import { lockRow, lockTable } from "../support/locked-row.ts";
-import { issue, paths, type RestClient } from "../support/rest.ts";
+import { useGuardedService } from "../../support/guarded.ts";
+import { eventually } from "../../support/keyhold.ts";
+import { lockRow, lockTable } from "../../support/locked-row.ts";
+import { issue, paths, type RestClient } from "../../support/rest.ts";
 
 /** What is reserved for revoking while one caller floods the server. */
 

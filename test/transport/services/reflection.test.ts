@@ -6,18 +6,18 @@ import { type FileDescriptorProto, FileDescriptorProtoSchema, FileDescriptorSetS
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
-import { field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
-import { http } from "../../gen/google/api/annotations_pb.js";
+import { field as fieldRules } from "../../../gen/buf/validate/validate_pb.js";
+import { http } from "../../../gen/google/api/annotations_pb.js";
 import {
   ServerReflection,
   type ServerReflectionRequestSchema,
   type ServerReflectionResponse,
-} from "../../gen/grpc/reflection/v1/reflection_pb.js";
-import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
-import { MAX_REQUESTS } from "../../src/transport/services/reflection.ts";
-import { table, useService } from "../support/conformance.ts";
-import { frame } from "../support/wire.ts";
+} from "../../../gen/grpc/reflection/v1/reflection_pb.js";
+import { ServerReflection as ServerReflectionAlpha } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { SERVICES } from "../../../src/api/v2alpha1/rpcs.ts";
+import { MAX_REQUESTS } from "../../../src/transport/services/reflection.ts";
+import { table, useService } from "../../support/conformance.ts";
+import { frame } from "../../support/wire.ts";
 
 const suite = useService();
 

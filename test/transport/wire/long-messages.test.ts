@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { type Json, paths, type RestClient, restClient } from "../support/rest.ts";
-import { startTestServer, type TestServer } from "../support/server.ts";
-import { rpcPath, send } from "../support/wire.ts";
+import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
+import { type Json, paths, type RestClient, restClient } from "../../support/rest.ts";
+import { startTestServer, type TestServer } from "../../support/server.ts";
+import { rpcPath, send } from "../../support/wire.ts";
 
 /** Messages that are read and written in several ticks of the event loop, so that other requests are served in between. */
 

@@ -1,9 +1,9 @@
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { frame } from "../support/wire.ts";
-import { pathOf, WAYS } from "./fast-path/protocols.ts";
-import { type Subject, startSubject } from "./fast-path/subjects.ts";
+import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { frame } from "../../support/wire.ts";
+import { pathOf, WAYS } from "../fast-path/protocols.ts";
+import { type Subject, startSubject } from "../fast-path/subjects.ts";
 
 let subject: Subject;
 beforeAll(async () => {

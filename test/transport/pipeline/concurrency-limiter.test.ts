@@ -1,17 +1,17 @@
 import { create } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import type { Implementation } from "../../src/api/row.ts";
-import type { Call } from "../../src/api/rpc.ts";
-import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
-import type { Guard } from "../../src/auth/guard.ts";
-import type { Principal } from "../../src/domain/principal.ts";
-import type { MaybePromise } from "../../src/lib/maybe-promise.ts";
-import { ConcurrencyLimiter } from "../../src/transport/pipeline/concurrency-limiter.ts";
-import { createRpc } from "../../src/transport/pipeline/rpc-pipeline.ts";
-import { operator } from "../support/principal.ts";
+import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import type { Implementation } from "../../../src/api/row.ts";
+import type { Call } from "../../../src/api/rpc.ts";
+import { rowOf } from "../../../src/api/v2alpha1/rpcs.ts";
+import type { Guard } from "../../../src/auth/guard.ts";
+import type { Principal } from "../../../src/domain/principal.ts";
+import type { MaybePromise } from "../../../src/lib/maybe-promise.ts";
+import { ConcurrencyLimiter } from "../../../src/transport/pipeline/concurrency-limiter.ts";
+import { createRpc } from "../../../src/transport/pipeline/rpc-pipeline.ts";
+import { operator } from "../../support/principal.ts";
 
 const { batchVerifyApiKeys, revokeApiKey, verifyApiKey } = ApiKeysService.method;
 const { listIssuedApiKeys } = IssuedApiKeysService.method;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { TickBudget } from "../../src/transport/wire/tick-budget.ts";
+import { TickBudget } from "../../../src/transport/wire/tick-budget.ts";
 
 test("the calls started per tick are bounded, and the others start in the next ticks in the order of arrival", async () => {
   const begun: number[] = [];

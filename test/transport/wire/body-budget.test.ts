@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BodyBudget, BodyBuffer } from "../../src/transport/wire/request-body.ts";
+import { BodyBudget, BodyBuffer } from "../../../src/transport/wire/request-body.ts";
 
 /** Cost of a chunk of one byte. */
 const ONE = 257;

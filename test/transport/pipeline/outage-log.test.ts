@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { OutageLog } from "../../src/transport/pipeline/outage-log.ts";
+import { OutageLog } from "../../../src/transport/pipeline/outage-log.ts";
 
 test("an outage is over after an interval without a failed call, and the next one logs its cause", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });

@@ -1,0 +1,23 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+
+/** JSON, as text or in UTF-8. */
+export type Json = string | Buffer;
+
+/**
+ * Sends the JSON of a response. `Cache-Control` is `no-store` unless the RPC has set another. If the RPC has set an `ETag` that the
+ * client already has, the response is 304 without a body (RFC 9110 §13.1.2).
+ */
+export function sendJson(request: FastifyRequest, reply: FastifyReply, json: Json): FastifyReply {
+  if (!reply.hasHeader("cache-control")) reply.header("cache-control", "no-store");
+  const { method, headers } = request;
+  if (isUnchanged(method, reply.getHeader("etag"), headers["if-none-match"])) return reply.code(304).send();
+  return reply.type("application/json; charset=utf-8").send(json);
+}
+
+/** Returns whether the client already has the response with this `etag`, by its If-None-Match. */
+export function isUnchanged(method: string, etag: unknown, ifNoneMatch: string | undefined): boolean {
+  if (typeof etag !== "string" || ifNoneMatch === undefined || (method !== "GET" && method !== "HEAD")) return false;
+  // If-None-Match compares weakly (RFC 9110 §8.8.3.2).
+  const [wanted, ...tags] = [etag, ...ifNoneMatch.split(",")].map((tag) => tag.trim().replace(/^W\/(?=")/, ""));
+  return tags.some((tag) => tag === "*" || tag === wanted);
+}
