@@ -106,7 +106,7 @@ const REQUESTS: Readonly<Record<string, CostlyRequest>> = {
   "99,000 members in objects with names of their own": json(
     BATCH,
     () =>
-      `{"requests":[${times(14_000, (i) => `{"metadata":{${times(5, (j) => `"${(5 * i + j).toString(36)}":""`)}}}`)}]}`,
+      `{"requests":[${times(12_000, (i) => `{"metadata":{${times(5, (j) => `"${(5 * i + j).toString(36)}":""`)}}}`)}]}`,
   ),
   "1,000 items with 64 names of their own": json(
     BATCH,

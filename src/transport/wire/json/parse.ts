@@ -14,11 +14,13 @@ export interface ValueLimits {
   readonly values: number;
   /** Objects and their members: V8 needs a microsecond for a name that it has not seen in such an object. */
   readonly members: number;
+  /** Members of one object: V8 keeps those of a large one in a table, which costs several times as much again. */
+  readonly membersOfOne: number;
 }
 
 /** For batches of 4 MiB: the largest valid one has 1,000 items of 80 members and 100 scopes. */
-const BATCH_LIMITS: ValueLimits = { values: 250_000, members: 100_000 };
-const DEFAULT_LIMITS: ValueLimits = { values: 16_384, members: 16_384 };
+const BATCH_LIMITS: ValueLimits = { values: 250_000, members: 100_000, membersOfOne: 1_000 };
+const DEFAULT_LIMITS: ValueLimits = { values: 16_384, members: 16_384, membersOfOne: 16_384 };
 
 const MIB = 2 ** 20;
 
@@ -46,6 +48,9 @@ function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
+/** The members of the open object at each depth, while `requireFewValues` runs. */
+const membersAt = new Uint32Array(MAX_JSON_DEPTH + 1);
+
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
@@ -64,12 +69,19 @@ function requireFewValues(bytes: Uint8Array, limits: ValueLimits): void {
     }
     if (byte === QUOTE) isString = true;
     else if (byte === COMMA) values++;
-    else if (byte === COLON) members++;
-    else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
+    else if (byte === COLON) {
+      members++;
+      const count = (membersAt[depth] ?? 0) + 1;
+      membersAt[depth] = count;
+      if (count > limits.membersOfOne) {
+        throw invalidArgument(BODY, `has an object of more than ${limits.membersOfOne} members`, "TOO_MANY_ITEMS");
+      }
+    } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
     else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
       values++;
       if (byte === OPEN_OBJECT) members++;
       if (++depth > MAX_JSON_DEPTH) throw invalidArgument(BODY, `is nested deeper than ${MAX_JSON_DEPTH}`, "TOO_LARGE");
+      membersAt[depth] = 0;
     }
   }
   if (values > limits.values) throw tooMany(limits.values, "values");

@@ -68,11 +68,11 @@ class MessageReader {
 
   /** Returns the message of an object. */
   message<D extends DescMessage>(desc: D, json: JsonObject, path: string): MessageShape<D> {
-    const others = Object.keys(json).filter((name) => !isLeaf(findField(desc, name), json[name]));
-    const leaves = others.length === 0 ? json : omit(json, others);
-    const message = this.#read(desc, leaves);
-    if (message !== undefined && others.length === 0) return message;
-    return this.#walk(desc, json, path, message);
+    const names = Object.keys(json);
+    const leaves = names.filter((name) => isLeaf(findField(desc, name), json[name]));
+    const isFlat = leaves.length === names.length;
+    const message = this.#read(desc, isFlat ? json : pick(json, leaves));
+    return message !== undefined && isFlat ? message : this.#walk(desc, json, path, message);
   }
 
   /** Reads the fields that are no leaves, and reports what is wrong, also with the leaves unless they have been read into `message`. */
@@ -201,10 +201,8 @@ function isLeaf(field: DescField | undefined, json: JsonValue | undefined): bool
   );
 }
 
-function omit(json: JsonObject, names: readonly string[]): JsonObject {
-  const rest = { ...json };
-  for (const name of names) delete rest[name];
-  return rest;
+function pick(json: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(names.map((name) => [name, json[name] ?? null]));
 }
 
 /** Returns a time in ProtoJSON, which has no lower-case letters; undefined if it does not exist: the library takes 30 February for 2 March. */

@@ -80,10 +80,17 @@ describe("JSON", () => {
   });
 
   test("has a maximum number of objects and members", () => {
-    const fitting = wide(limits.members - 1);
-    expect(Object.keys(Object(parseJson(bytes(fitting))))).toHaveLength(limits.members - 1);
-    expect(() => parseJson(bytes(`[${fitting},{}]`))).toThrow("body: has more than 100000 members");
-    expect(() => parseJson(bytes(wide(limits.members)))).toThrow("body: has more than 100000 members");
+    const objects = Math.floor(limits.members / (limits.membersOfOne + 1));
+    const many = Array.from({ length: objects }, () => wide(limits.membersOfOne)).join(",");
+    expect(parseJson(bytes(`[${many}]`))).toHaveLength(objects);
+    expect(() => parseJson(bytes(`[${many},${wide(limits.membersOfOne)}]`))).toThrow("has more than 100000 members");
+  });
+
+  test("has a maximum number of members per object", () => {
+    const fitting = `[[${wide(limits.membersOfOne)}],${wide(limits.membersOfOne)}]`;
+    expect(parseJson(bytes(fitting))).toEqual(JSON.parse(fitting));
+    for (const text of [wide(limits.membersOfOne + 1), `{"a":${wide(2)},${wide(limits.membersOfOne).slice(1)}`])
+      expect(() => parseJson(bytes(text))).toThrow("body: has an object of more than 1000 members");
   });
 
   test("is not measured by the punctuation in strings", () => {
