@@ -3,6 +3,7 @@ import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { expectRefused, importKey, invalid, newRawKey, succeeded, table } from "../support/conformance.ts";
 import { lacking, useGuardedService } from "../support/guarded.ts";
 import { type Answer, issue, paths, type RestClient, verify } from "../support/rest.ts";
+import { storedKeys } from "../support/stored-keys.ts";
 
 const suite = useGuardedService();
 const { rest } = suite;
@@ -83,15 +84,12 @@ const OPERATIONS: readonly Operation[] = [
 ];
 
 /** All stored keys, without the times of use. */
-const storedKeys = () => suite.sql`
-  SELECT count(*), md5(string_agg((to_jsonb(k) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys AS k`;
-
 describe.each(table(OPERATIONS))("a caller with keys.write", ({ title, keys, run }) => {
   test(`may not ${title} a Keyhold scope that it lacks`, async () => {
     const target = await keys(["read", "keyhold:admin"]);
-    const before = await storedKeys();
+    const before = await storedKeys(suite.sql);
     expectRefused(await run(writer, target, ["read", "keyhold:admin"]), lacking("keyhold:admin"));
-    expect(await storedKeys()).toEqual(before);
+    expect(await storedKeys(suite.sql)).toEqual(before);
   });
 
   test(`may ${title} the Keyhold scopes that it has`, async () => {
@@ -195,10 +193,10 @@ describe("a batch import", () => {
   });
 
   test("with only such items is 403 and imports nothing", async () => {
-    const before = await storedKeys();
+    const before = await storedKeys(suite.sql);
     const { status, body } = await batch(writer, ["keyhold:admin"], ["keyhold:derive"]);
     expect({ status, reason: body.error.details[0].reason }).toEqual({ status: 403, reason: "CALLER_NOT_PERMITTED" });
-    expect(await storedKeys()).toEqual(before);
+    expect(await storedKeys(suite.sql)).toEqual(before);
   });
 });
 

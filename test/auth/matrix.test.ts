@@ -20,6 +20,7 @@ import { type CallRpc, messageJson, type Protocol, type Reply } from "../support
 import { grpcProtocol } from "../support/protocols/grpc.ts";
 import { hasPath, restProtocol } from "../support/protocols/rest.ts";
 import { issue, paths } from "../support/rest.ts";
+import { storedKeys } from "../support/stored-keys.ts";
 
 const suite = useGuardedService();
 const protocols = new Map<string, Protocol>();
@@ -196,13 +197,6 @@ async function newTarget(actorId = "own"): Promise<Target> {
   return { actorId, issued, imported };
 }
 
-/** All stored keys, without the times of use. */
-async function storedKeys(): Promise<unknown> {
-  const [stored] = await suite.sql`
-    SELECT count(*), md5(string_agg((to_jsonb(api_keys) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys`;
-  return stored;
-}
-
 function callOf(protocol: string): CallRpc {
   const found = protocols.get(protocol);
   if (found === undefined) throw new Error(`no ${protocol}`);
@@ -251,7 +245,7 @@ describe.each(table(CASES.filter(({ row }) => row.scope === null)))("$name over 
 describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over $protocol", ({ protocol, row }) => {
   test("is rejected without a valid credential", async () => {
     const target = await newTarget();
-    const before = await storedKeys();
+    const before = await storedKeys(suite.sql);
     for (const headers of badCredentials()) {
       const reply = await row.run(callOf(protocol), target, headers);
       expect(reply).toMatchObject({
@@ -261,13 +255,13 @@ describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over 
       });
       expect(reply.headers.get("www-authenticate")).toMatch(/^Bearer realm="keyhold"/);
     }
-    expect(await storedKeys()).toEqual(before);
+    expect(await storedKeys(suite.sql)).toEqual(before);
   });
 
   test("is denied to a caller with another scope, and the error names the required one", async () => {
     const { scope } = row;
     const target = await newTarget();
-    const before = await storedKeys();
+    const before = await storedKeys(suite.sql);
     for (const held of table(SCOPES.filter((one) => !isPermitted(row, one)))) {
       expect(await row.run(callOf(protocol), target, bearer(suite.token(held)))).toMatchObject({
         ok: false,
@@ -276,7 +270,7 @@ describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over 
         details: { "google.rpc.ErrorInfo": { reason: "CALLER_NOT_PERMITTED", domain: "keyhold", metadata: { scope } } },
       });
     }
-    expect(await storedKeys()).toEqual(before);
+    expect(await storedKeys(suite.sql)).toEqual(before);
   });
 
   test.each(table(SCOPES.filter((held) => isPermitted(row, held))))("is allowed for a caller with %s", async (held) => {

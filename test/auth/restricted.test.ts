@@ -14,6 +14,7 @@ import {
 import { useGuardedService } from "../support/guarded.ts";
 import { scryptOf, sha256Of } from "../support/hashed-keys.ts";
 import { type Answer, issue, type Json, paths, type RestClient, verify } from "../support/rest.ts";
+import { storedKeys } from "../support/stored-keys.ts";
 
 const suite = useGuardedService();
 const { rest } = suite;
@@ -139,17 +140,13 @@ const ATTEMPTS: readonly [string, () => Promise<Answer>, Expected | (() => Expec
 
 const get = ({ keyId }: Key) => caller("GET", `${paths.issued}/${keyId}`);
 
-/** All stored keys, without the times of use: those of admin tokens are written meanwhile. */
-const storedKeys = () =>
-  suite.sql`SELECT count(*), md5(string_agg((to_jsonb(k) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys AS k`;
-
 describe("a restricted caller may not", () => {
   test.each(table(ATTEMPTS))("%s", async (_, attempt, expected) => {
-    const before = await storedKeys();
+    const before = await storedKeys(suite.sql);
     const answer = await attempt();
     expectRefused(answer, typeof expected === "function" ? expected() : expected);
     expect(answer.text).not.toContain("foreign");
-    expect(await storedKeys()).toEqual(before);
+    expect(await storedKeys(suite.sql)).toEqual(before);
   });
 
   test("import a key with a Keyhold scope, or for another actor, in a batch", async () => {
@@ -308,8 +305,7 @@ test("bulk changes of a restricted caller count and change own keys only, whatev
   const bulk = suite.as((await adminToken(["bulk"], { actor_id: "admin" })).secret);
   const mine = [await issue(rest, { actor_id: "bulk" }), await importKey(rest, { actor_id: "bulk" })];
   const boss = await issue(rest, { actor_id: "bulk", scopes: admin });
-  const foreign = () => suite.sql`
-    SELECT md5(string_agg((to_jsonb(k) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys AS k WHERE actor_id <> 'bulk'`;
+  const foreign = () => storedKeys(suite.sql, suite.sql`actor_id <> 'bulk'`);
   const before = await foreign();
   const filter = "create_time < now()";
   for (const verb of ["bulkDisable", "bulkRevoke"]) {

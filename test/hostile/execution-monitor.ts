@@ -1,5 +1,6 @@
 import type { Sql } from "postgres";
 import { issue, paths, type RestClient } from "../support/rest.ts";
+import { contentOfKey } from "../support/stored-keys.ts";
 import type { CallTarget } from "./calls.ts";
 
 /** Prefix of texts that only incomplete requests write, as long as `DONE`, so that a cut falls on the same place in both. */
@@ -23,7 +24,7 @@ export async function createExecutionMonitor(sql: Sql, rest: RestClient): Promis
   const [victim, other] = [await makeKeys(rest, "victim", suffix()), await makeKeys(rest, "victim", suffix())];
   const victims = [victim.issuedKeyId, victim.importedKeyId, victim.credentialKeyId];
   const rows = () =>
-    sql`SELECT key_id, md5((to_jsonb(k) - 'last_used_time')::text) AS hash FROM api_keys AS k WHERE key_id IN ${sql(victims)} ORDER BY key_id`;
+    sql`SELECT key_id, md5(${contentOfKey(sql)}) AS hash FROM api_keys AS k WHERE key_id IN ${sql(victims)} ORDER BY key_id`;
   let before = await rows();
   const known = new Set<string>();
   return {

@@ -8,6 +8,7 @@ import { BadRequestSchema, ErrorInfoSchema } from "../../gen/google/rpc/error_de
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import type { Suite } from "./conformance.ts";
 import { type Answer, readAnswer } from "./rest.ts";
+import { storedKeys } from "./stored-keys.ts";
 
 /** All RPCs of the API. */
 export const RPCS: readonly DescMethodUnary[] = SERVICES.flatMap(({ method }): DescMethodUnary[] =>
@@ -177,13 +178,11 @@ export function exchange(address: string, bytes: string | Uint8Array): Promise<s
 /** Expects that each test of the file leaves all keys unchanged, and that the server is ready after them. */
 export function expectNoChanges(suite: Suite): void {
   let before: unknown;
-  const keys = () => suite.sql`
-    SELECT count(*), md5(string_agg((to_jsonb(k) - 'last_used_time')::text, '' ORDER BY key_id)) FROM api_keys AS k`;
   beforeEach(async () => {
-    before = await keys();
+    before = await storedKeys(suite.sql);
   });
   afterEach(async () => {
-    expect(await keys()).toEqual(before);
+    expect(await storedKeys(suite.sql)).toEqual(before);
   });
   afterAll(async () => {
     // A process that got no CPU for seconds has lost its lease, and acquires it again.
