@@ -74,7 +74,7 @@ export function deriveToken(
   const ttl = checkDerivation(derivation, context.limits);
   if (!parent.valid) throw credentialInvalid(parent);
   const content = contentOf(context, parent, derivation, ttl);
-  return andThen(MINTS[derivation.algorithm](content, context), (minted) => conclude(content, minted));
+  return andThen(MINTS[derivation.algorithm](content, context), (minted) => toDerivedToken(content, minted));
 }
 
 function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation, ttl: number): JwtContent {
@@ -97,7 +97,7 @@ function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation
   };
 }
 
-function conclude(
+function toDerivedToken(
   { tokenId, scopes, audience = [], claims, issueTime }: JwtContent,
   { token, expireTime }: MintedToken,
 ): DerivedToken {

@@ -109,7 +109,7 @@ async function importOnce(
     !(key instanceof KeyholdError) && outcomes.get(key)?.outcome === "hash_scheme_gone";
   const results = prepared.map((result, index) => {
     if (result instanceof KeyholdError) return result;
-    return attempt(() => conclude(context, principal, checked[index], outcomes.get(result)));
+    return attempt(() => resultOf(context, principal, checked[index], outcomes.get(result)));
   });
   if (attempts <= 1 || !prepared.some(isGone)) return results;
   await context.hashes.reload();
@@ -224,7 +224,7 @@ function isRepeat(a: NewKey, b: NewKey): boolean {
   return a.request !== null && a.request.requestId === b.request?.requestId;
 }
 
-function conclude(
+function resultOf(
   context: KeysContext,
   principal: Principal,
   checked: CheckedImport | undefined,
