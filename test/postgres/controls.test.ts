@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type ISql, type Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
-import type { CONTROLS } from "../../src/domain/controls.ts";
 import type { NewKey } from "../../src/keys/ports.ts";
 import { propagating } from "../../src/postgres/cluster/change-committer.ts";
+import type { CONTROLS } from "../../src/postgres/cluster/change-feed.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { isAwaited } from "../support/locked-row.ts";
 import { noNodes } from "../support/no-cluster.ts";

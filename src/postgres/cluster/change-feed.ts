@@ -9,7 +9,6 @@ import type {
   OpenFeed,
   SessionPosition,
 } from "../../cluster/change-feed.ts";
-import { CONTROLS } from "../../domain/controls.ts";
 import { CloseSignal } from "../../lib/close-signal.ts";
 import { toError } from "../../lib/to-error.ts";
 import { ALGORITHM_NAMES } from "../../token/jwt/algorithms.ts";
@@ -19,6 +18,12 @@ import { type Opening, openPrimary } from "../connection/primary.ts";
 import { lsn, positionColumns, systemIdentifier, timeline } from "../connection/server-position.ts";
 import { acknowledgementText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./change-feed-events.ts";
 import { leaseColumns } from "./leases.ts";
+
+/**
+ * The controls on a key that this release applies, by which a node announces them. Servers of release 0.2 and earlier apply none: migration
+ * 0017 keeps them and keys with a control apart. The names of the first two are those of their checks (`verify/checks.ts`).
+ */
+export const CONTROLS = ["DISABLED", "ADDRESS", "ACTORS"] as const;
 
 /** Statement timeout of a session, in milliseconds. */
 const STATEMENT_TIMEOUT = 5_000;
