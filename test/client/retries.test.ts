@@ -43,161 +43,78 @@ interface Row {
   readonly call: () => Promise<() => Promise<unknown>>;
 }
 
+/** The calls of a service by their RPCs; `prepare` makes what each of them needs. */
+function rows<T>(
+  prepare: () => Promise<T>,
+  calls: Readonly<Record<string, (made: T) => Promise<unknown>>>,
+  { repeats = true, reason }: Partial<Row> = {},
+): Row[] {
+  return Object.entries(calls).map(([name, run]) => ({
+    ...{ name, repeats, ...(reason !== undefined && { reason }) },
+    call: async () => {
+      const made = await prepare();
+      return () => run(made);
+    },
+  }));
+}
+
+const nothing = async () => undefined;
+const issued = () => issue(suite.rest);
+const imported = () => importKey(suite.rest);
+const credential = "x";
+
 /** All RPCs. */
 const CALLS = table<Row>([
-  { name: "verifyApiKey", repeats: true, call: async () => () => client.apiKeys.verifyApiKey({ credential: "x" }) },
-  {
-    name: "batchVerifyApiKeys",
-    repeats: true,
-    call: async () => () => client.apiKeys.batchVerifyApiKeys({ requests: [{ credential: "x" }] }),
-  },
-  { name: "listApiKeys", repeats: true, call: async () => () => client.apiKeys.listApiKeys({}) },
-  {
-    name: "explainApiKey",
-    repeats: true,
-    call: async () => () => client.apiKeys.explainApiKey({ credential: "x" }),
-  },
-  { name: "getJwks", repeats: true, call: async () => () => client.derivedKeys.getJwks({}) },
-  { name: "listIssuedApiKeys", repeats: true, call: async () => () => client.issuedApiKeys.listIssuedApiKeys({}) },
-  {
-    name: "listImportedApiKeys",
-    repeats: true,
-    call: async () => () => client.importedApiKeys.listImportedApiKeys({}),
-  },
-  {
-    name: "getIssuedApiKey",
-    repeats: true,
-    call: async () => {
-      const { keyId } = await issue(suite.rest);
-      return () => client.issuedApiKeys.getIssuedApiKey({ keyId });
-    },
-  },
-  {
-    name: "getApiKey",
-    repeats: true,
-    call: async () => {
-      const { keyId } = await issue(suite.rest);
-      return () => client.apiKeys.getApiKey({ keyId });
-    },
-  },
-  {
-    name: "getImportedApiKey",
-    repeats: true,
-    call: async () => {
-      const { keyId } = await importKey(suite.rest);
-      return () => client.importedApiKeys.getImportedApiKey({ keyId });
-    },
-  },
-  { name: "createIssuedApiKey", repeats: true, call: async () => () => client.issuedApiKeys.createIssuedApiKey(aKey) },
-  {
-    name: "createImportedApiKey",
-    repeats: true,
-    call: async () => () => client.importedApiKeys.createImportedApiKey({ ...aKey, rawKey: newRawKey() }),
-  },
-  {
-    name: "batchCreateImportedApiKeys",
-    repeats: true,
-    call: async () => () =>
+  ...rows(nothing, {
+    verifyApiKey: () => client.apiKeys.verifyApiKey({ credential }),
+    batchVerifyApiKeys: () => client.apiKeys.batchVerifyApiKeys({ requests: [{ credential }] }),
+    listApiKeys: () => client.apiKeys.listApiKeys({}),
+    explainApiKey: () => client.apiKeys.explainApiKey({ credential }),
+    bulkRevokeApiKeys: () => client.apiKeys.bulkRevokeApiKeys({ filter: 'name="nothing"' }),
+    bulkDisableApiKeys: () => client.apiKeys.bulkDisableApiKeys({ filter: 'name="nothing"' }),
+    getJwks: () => client.derivedKeys.getJwks({}),
+    listIssuedApiKeys: () => client.issuedApiKeys.listIssuedApiKeys({}),
+    createIssuedApiKey: () => client.issuedApiKeys.createIssuedApiKey(aKey),
+    listImportedApiKeys: () => client.importedApiKeys.listImportedApiKeys({}),
+    createImportedApiKey: () => client.importedApiKeys.createImportedApiKey({ ...aKey, rawKey: newRawKey() }),
+    batchCreateImportedApiKeys: () =>
       client.importedApiKeys.batchCreateImportedApiKeys({ requests: [{ ...aKey, rawKey: newRawKey() }] }),
-  },
-  {
-    name: "updateIssuedApiKey",
-    repeats: true,
-    call: async () => {
-      const { keyId } = await issue(suite.rest);
-      return () => client.issuedApiKeys.updateIssuedApiKey({ issuedApiKey: { keyId, name: "c" } });
+    listHmacKeys: () => client.hmacKeys.listHmacKeys({}),
+    createHmacKey: () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
+  }),
+  ...rows(issued, {
+    getIssuedApiKey: ({ keyId }) => client.issuedApiKeys.getIssuedApiKey({ keyId }),
+    getApiKey: ({ keyId }) => client.apiKeys.getApiKey({ keyId }),
+    updateIssuedApiKey: ({ keyId }) => client.issuedApiKeys.updateIssuedApiKey({ issuedApiKey: { keyId, name: "c" } }),
+    disableApiKey: ({ keyId }) => client.apiKeys.disableApiKey({ keyId }),
+    enableApiKey: ({ keyId }) => client.apiKeys.enableApiKey({ keyId }),
+  }),
+  ...rows(imported, {
+    getImportedApiKey: ({ keyId }) => client.importedApiKeys.getImportedApiKey({ keyId }),
+    updateImportedApiKey: ({ keyId }) =>
+      client.importedApiKeys.updateImportedApiKey({ importedApiKey: { keyId, name: "c" } }),
+  }),
+  ...rows(
+    issued,
+    {
+      rotateIssuedApiKey: ({ keyId }) => client.issuedApiKeys.rotateIssuedApiKey({ keyId }),
+      deriveToken: ({ secret }) => client.apiKeys.deriveToken({ credential: secret, algorithm: TokenAlgorithm.JWT }),
+      revokeApiKey: ({ keyId }) => client.apiKeys.revokeApiKey({ keyId }),
+      selfRevokeApiKey: ({ secret }) =>
+        client.selfService.selfRevokeApiKey({ credential: secret, reason: RevocationReason.SUPERSEDED }),
     },
-  },
-  {
-    name: "updateImportedApiKey",
-    repeats: true,
-    call: async () => {
-      const { keyId } = await importKey(suite.rest);
-      return () => client.importedApiKeys.updateImportedApiKey({ importedApiKey: { keyId, name: "c" } });
-    },
-  },
-  {
-    name: "rotateIssuedApiKey",
-    repeats: false,
-    call: async () => {
-      const { keyId } = await issue(suite.rest);
-      return () => client.issuedApiKeys.rotateIssuedApiKey({ keyId });
-    },
-  },
-  {
-    name: "deriveToken",
-    repeats: false,
-    call: async () => {
-      const { secret } = await issue(suite.rest);
-      return () => client.apiKeys.deriveToken({ credential: secret, algorithm: TokenAlgorithm.JWT });
-    },
-  },
-  {
-    name: "revokeApiKey",
-    repeats: false,
-    call: async () => {
-      const { keyId } = await issue(suite.rest);
-      return () => client.apiKeys.revokeApiKey({ keyId });
-    },
-  },
-  {
-    name: "disableApiKey",
-    repeats: true,
-    call: async () => {
-      const { keyId } = await issue(suite.rest);
-      return () => client.apiKeys.disableApiKey({ keyId });
-    },
-  },
-  {
-    name: "enableApiKey",
-    repeats: true,
-    call: async () => {
-      const { keyId } = await issue(suite.rest);
-      return () => client.apiKeys.enableApiKey({ keyId });
-    },
-  },
-  {
-    name: "bulkRevokeApiKeys",
-    repeats: true,
-    call: async () => () => client.apiKeys.bulkRevokeApiKeys({ filter: 'name="nothing"' }),
-  },
-  {
-    name: "bulkDisableApiKeys",
-    repeats: true,
-    call: async () => () => client.apiKeys.bulkDisableApiKeys({ filter: 'name="nothing"' }),
-  },
-  {
-    name: "selfRevokeApiKey",
-    repeats: false,
-    call: async () => {
-      const { secret } = await issue(suite.rest);
-      return () => client.selfService.selfRevokeApiKey({ credential: secret, reason: RevocationReason.SUPERSEDED });
-    },
-  },
-  { name: "listHmacKeys", repeats: true, call: async () => () => client.hmacKeys.listHmacKeys({}) },
-  {
-    name: "createHmacKey",
-    repeats: true,
-    call: async () => () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
-  },
-  {
-    name: "deleteHmacKey",
-    repeats: true,
-    reason: "HMAC_KEY_NOT_FOUND",
-    call: async () => {
-      const { hmacKeyId } = await client.hmacKeys.createHmacKey(anHmacKey(randomUUID()));
-      return () => client.hmacKeys.deleteHmacKey({ hmacKeyId });
-    },
-  },
-  {
-    name: "deleteImportedApiKey",
-    repeats: true,
-    reason: "API_KEY_NOT_FOUND",
-    call: async () => {
-      const { keyId } = await importKey(suite.rest);
-      return () => client.importedApiKeys.deleteImportedApiKey({ keyId });
-    },
-  },
+    { repeats: false },
+  ),
+  ...rows(
+    () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
+    { deleteHmacKey: ({ hmacKeyId }) => client.hmacKeys.deleteHmacKey({ hmacKeyId }) },
+    { reason: "HMAC_KEY_NOT_FOUND" },
+  ),
+  ...rows(
+    imported,
+    { deleteImportedApiKey: ({ keyId }) => client.importedApiKeys.deleteImportedApiKey({ keyId }) },
+    { reason: "API_KEY_NOT_FOUND" },
+  ),
 ]);
 
 test("the table has every RPC", () => {

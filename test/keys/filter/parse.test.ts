@@ -138,40 +138,20 @@ test("any text is a filter that parses back, or an invalid argument", () => {
   expect(Math.min(counts.filters, counts.refusals)).toBeGreaterThan(100);
 });
 
-test.each(
-  [
-    ...[
-      "(",
-      ")",
-      "-(",
-      "NOT ",
-      "NOT (",
-      '"',
-      "\\",
-      '"\\',
-      "*",
-      " ",
-      "a",
-      "a.",
-      "a=",
-      "name=a ",
-      "name=a OR ",
-      "😀",
-      "\u00a0",
-    ],
-    ...[
-      'name="',
-      'name="*',
-      'name="\\"',
-      "name=a AND ",
-      "name=a\n",
-      "metadata.a",
-      'metadata."a".',
-      "create_time>9",
-      "((name=a) ",
-    ],
-  ].map((piece) => [piece]),
-)("2000 characters of %j are parsed quickly", (piece) => {
+const PREFIXES = [
+  "-(",
+  "NOT (",
+  '"\\',
+  "a.",
+  "name=a OR ",
+  'name="',
+  'name="*',
+  "metadata.a",
+  "create_time>9",
+  "((name=a) ",
+];
+
+test.each([...TOKENS, ...PREFIXES].map((piece) => [piece]))("2000 characters of %j are parsed quickly", (piece) => {
   const text = piece.repeat(2000).slice(0, 2000).toWellFormed();
   const times = [1, 2, 3].map(() => {
     const start = performance.now();
