@@ -139,6 +139,7 @@ async function walk(list: List, between: () => Promise<void>): Promise<string[]>
     });
     expect(page.keys.length).toBeLessThanOrEqual(pageSize);
     ids.push(...page.keys.map((key) => key.keyId));
+    expect(ids.length).toBeLessThanOrEqual(100);
     pageToken = page.nextPageToken;
     if (pageToken !== "") await between();
   } while (pageToken !== "");
