@@ -2,7 +2,7 @@ import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { type ErrorCode, KeyholdError } from "../domain/errors.ts";
-import { memoizeFrozen } from "../lib/memoize-frozen.ts";
+import { memoize } from "../lib/memoize.ts";
 
 /** `domain` of every ErrorInfo (AIP-193). */
 export const ERROR_DOMAIN = "keyhold";
@@ -51,8 +51,8 @@ export function toConnectError(error: unknown, details: readonly ErrorDetail[] =
   return details.length === 0 ? convertPlain(error) : convert(error, details);
 }
 
-/** Errors that are thrown under load are frozen, and converted once. */
-const convertPlain = memoizeFrozen((error: KeyholdError) => convert(error, []));
+/** Errors that are thrown under load are memoizable, and converted once. */
+const convertPlain = memoize((error: KeyholdError) => convert(error, []));
 
 function convert(error: KeyholdError, details: readonly ErrorDetail[]): ConnectError {
   const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [

@@ -1,11 +1,11 @@
 import { type Verdict, verificationErrorOf } from "../domain/verdict.ts";
-import { memoizeFrozen } from "../lib/memoize-frozen.ts";
+import { memoize } from "../lib/memoize.ts";
 import type { CallLog } from "./rpc.ts";
 
 type Facts = Readonly<Record<string, string>>;
 
 /** Log fields of a verdict: the key, if the credential was identified, and the rejection reason. */
-export const factsOf = memoizeFrozen((verdict: Verdict): Facts => {
+export const factsOf = memoize((verdict: Verdict): Facts => {
   const { keyId } = verdict.valid ? verdict.key : verdict;
   return {
     ...(keyId !== null && { key_id: keyId }),

@@ -2,7 +2,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { type Identity, UNRESTRICTED } from "../domain/principal.ts";
 import type { RejectionReason, Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { memoizeFrozen } from "../lib/memoize-frozen.ts";
+import { memoize } from "../lib/memoize.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
 import type { Presentation } from "../verify/context.ts";
 import type { Authenticate } from "./guard.ts";
@@ -26,7 +26,7 @@ export function adminTokens(isAdminToken: IsAdminToken, verify: VerifyToken): Au
 /** The same message for both: otherwise a thief would learn that the token is valid at another address. The log has the reason. */
 const UNEXPLAINED: readonly RejectionReason[] = ["IP_NOT_ALLOWED", "NOT_FOUND"];
 
-const toIdentity = memoizeFrozen((verdict: Verdict): Identity => {
+const toIdentity = memoize((verdict: Verdict): Identity => {
   if (!verdict.valid) {
     const { reason, message, keyId } = verdict;
     const why = UNEXPLAINED.includes(reason) ? "" : `: ${message}`;

@@ -1,5 +1,6 @@
 import { KeyholdError } from "../domain/errors.ts";
 import { callerName } from "../domain/principal.ts";
+import { memoizable } from "../lib/memoize.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
 import type { AddressOf, GuardedCall } from "./call-principal.ts";
@@ -13,12 +14,12 @@ export type LimitName = (typeof LIMITS)[number];
 /** The limiter of each; null: none. */
 export type Limiters = Readonly<Record<LimitName, RateLimiter | null>>;
 
-/** Frozen, because it is thrown under load. A token is available within a second. */
-export const RATE_LIMITED = Object.freeze(
+/** Memoizable, because it is thrown under load. A token is available within a second. */
+export const RATE_LIMITED = memoizable(
   new KeyholdError("RATE_LIMITED", "too many calls of this kind from this address or caller; retry after 1 s"),
 );
 
-const REASON = Object.freeze({ reason: "RATE_LIMITED" });
+const REASON = memoizable({ reason: "RATE_LIMITED" });
 
 /**
  * Limits calls that need no credential by the client's address, and calls with a rejected credential by it or, if known, by the

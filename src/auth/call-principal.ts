@@ -1,5 +1,5 @@
 import { callerName, type Identity, type Principal } from "../domain/principal.ts";
-import { memoizeFrozen } from "../lib/memoize-frozen.ts";
+import { memoize } from "../lib/memoize.ts";
 
 /** The parts of a call that a guard needs. */
 export interface GuardedCall {
@@ -23,7 +23,7 @@ export function admitAs(identity: Identity, call: GuardedCall, addressOf: Addres
   return new CallPrincipal(identity, call, addressOf);
 }
 
-const callerOf = memoizeFrozen((identity: Identity) => ({ caller: callerName(identity) }));
+const callerOf = memoize((identity: Identity) => ({ caller: callerName(identity) }));
 
 /** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
 class CallPrincipal implements Principal {

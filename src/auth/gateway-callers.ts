@@ -2,6 +2,7 @@ import type { AdminScope } from "../domain/admin-scopes.ts";
 import { type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { allowsAddress } from "../lib/cidr.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { memoizable } from "../lib/memoize.ts";
 import type { CallLimits } from "./call-limits.ts";
 import { admitAs, type GuardedCall } from "./call-principal.ts";
 import type { Guard } from "./guard.ts";
@@ -32,7 +33,7 @@ export const GATEWAY_SCOPE: AdminScope = "keyhold:verify";
 
 const GATEWAY: Omit<Identity, "method"> = { subject: "gateway", scopes: [GATEWAY_SCOPE], restrictions: UNRESTRICTED };
 
-const BY_NETWORK: Identity = Object.freeze({ ...GATEWAY, method: "network" });
+const BY_NETWORK: Identity = memoizable({ ...GATEWAY, method: "network" });
 
 /** The caller is the peer itself: what a header says of addresses is about its client. */
 const peerOf = (call: GuardedCall): string => call.peerAddress;

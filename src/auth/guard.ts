@@ -3,6 +3,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { memoizable } from "../lib/memoize.ts";
 import type { Presentation } from "../verify/context.ts";
 import { CallLimits } from "./call-limits.ts";
 import { type AddressOf, admitAs, type GuardedCall } from "./call-principal.ts";
@@ -38,7 +39,7 @@ export interface GuardOptions {
 }
 
 /** The identity of a caller of a public RPC. */
-const anonymous: Identity = Object.freeze({
+const anonymous: Identity = memoizable({
   method: "none",
   subject: "anonymous",
   scopes: [],
@@ -46,7 +47,7 @@ const anonymous: Identity = Object.freeze({
 });
 
 /** The identity of a caller without a credential when the operator requires none. */
-const unauthenticatedAdmin: Identity = Object.freeze({ ...anonymous, scopes: [ADMIN_SCOPE] });
+const unauthenticatedAdmin: Identity = memoizable({ ...anonymous, scopes: [ADMIN_SCOPE] });
 
 export function createGuard(options: GuardOptions): Guard {
   const { limits = new CallLimits(), clientAddressOf = clientAddressBehind([]) } = options;

@@ -1,4 +1,5 @@
 import { decodeFormText, splitForm } from "./form-encoding.ts";
+import { memoizable } from "./memoize.ts";
 
 /** Where a client may put its credential. Header names are in lower case. */
 export type CredentialPlace =
@@ -93,5 +94,5 @@ function queryIn(uri: string, name: string): FoundCredential {
 }
 
 function problem(text: string): CredentialProblem {
-  return Object.freeze({ problem: text });
+  return memoizable({ problem: text });
 }

@@ -2,6 +2,7 @@ import { MISTAKE_DESCRIPTIONS, mistakeIn } from "../credential/mistakes.ts";
 import type { KeySecret } from "../domain/key.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
+import { memoizable } from "../lib/memoize.ts";
 import { ACCESS_CHECKS, isFailure, STATE_CHECKS } from "./checks.ts";
 import type { Verification } from "./context.ts";
 import { belongsTo, type Evaluated, type Identified } from "./identified.ts";
@@ -37,20 +38,20 @@ function validBy(
   last: Evaluated | undefined,
 ): Valid {
   if (last?.isRepeated === true) return last.verdict;
-  // Frozen from the second time on, so that values derived from it, such as the encoded response, are memoized.
+  // Memoizable from the second time on, such as for the encoded response.
   const isRepeated = last !== undefined;
-  const verdict = isRepeated ? Object.freeze({ ...last.verdict }) : credentialOf(identified, stored, secret);
+  const verdict = isRepeated ? memoizable({ ...last.verdict }) : credentialOf(identified, stored, secret);
   identified.last = { stored, secret, verdict, isRepeated };
   return verdict;
 }
 
-/** The verdict without a key. Frozen, because anyone can ask for it: its log fields are formatted once. */
-export const NOT_FOUND = Object.freeze(invalid("NOT_FOUND", "there is no such key"));
+/** The verdict without a key. Memoizable, because anyone can ask for it: its log fields are formatted once. */
+export const NOT_FOUND = memoizable(invalid("NOT_FOUND", "there is no such key"));
 
 const MISTAKEN = new Map(
   MISTAKE_DESCRIPTIONS.map((mistake) => [
     mistake,
-    Object.freeze(invalid("NOT_FOUND", `${NOT_FOUND.message}; the credential ${mistake}`)),
+    memoizable(invalid("NOT_FOUND", `${NOT_FOUND.message}; the credential ${mistake}`)),
   ]),
 );
 

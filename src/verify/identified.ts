@@ -31,7 +31,7 @@ export interface Evaluated {
   readonly stored: VerifiableRecord;
   readonly secret: KeySecret;
   readonly verdict: Valid;
-  /** Whether the verdict was returned before, and is frozen. */
+  /** Whether the verdict was returned before, and is memoizable. */
   readonly isRepeated: boolean;
 }
 

@@ -3,7 +3,7 @@ import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
   type CheckResponseSchema,
 } from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
-import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
+import { memoize } from "../../lib/memoize.ts";
 import type { GatewayDecision, GatewayStatus } from "../gateways/decision.ts";
 import { type GatewayIdentity, type HeaderField, IDENTITY_PREFIX } from "../gateways/identity-headers.ts";
 
@@ -49,7 +49,7 @@ function spoofedIn(fields: readonly string[]): string[] {
   return names === undefined ? NONE : [...names];
 }
 
-const allowUnchanged = memoizeFrozen((decision: AllowedDecision) => allow(decision, NONE));
+const allowUnchanged = memoize((decision: AllowedDecision) => allow(decision, NONE));
 
 function allow({ status, headers, identity }: AllowedDecision, headersToRemove: string[]): CheckAnswer {
   const ours = headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);

@@ -2,7 +2,7 @@ import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { invalid, type Valid, type Verdict } from "../../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
-import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
+import { memoizable, memoize } from "../../lib/memoize.ts";
 import { type CredentialPlace, type CredentialSource, findCredential } from "../../lib/request-credential.ts";
 import { factsOf } from "../log-fields.ts";
 import type { ApiContext } from "../row.ts";
@@ -32,13 +32,13 @@ export type Authorize = (request: GatewayRequest, caller: Principal, call: Call)
 
 const TOO_LONG = invalid("INVALID_FORMAT", "the credential is too long");
 
-const MISSING = Object.freeze({ verdict: "MISSING" });
-const MALFORMED = Object.freeze({ verdict: "MALFORMED" });
+const MISSING = memoizable({ verdict: "MISSING" });
+const MALFORMED = memoizable({ verdict: "MALFORMED" });
 
 /** Returns the function that decides for all gateways, whatever their protocol. */
 export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: GatewaySettings): Authorize {
   const { credentials, metadata } = settings;
-  const allowed = memoizeFrozen((verdict: Valid): GatewayDecision => {
+  const allowed = memoize((verdict: Valid): GatewayDecision => {
     const identity = identityOf(verdict, metadata);
     return { status: 200, headers: [NO_STORE, ...identityHeaders(identity)], identity, body: "" };
   });

@@ -1,6 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { ErrorCode } from "../../domain/errors.ts";
 import { type Invalid, type RejectionReason, verificationErrorOf } from "../../domain/verdict.ts";
+import { memoizable } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
 
@@ -48,7 +49,7 @@ const RETRY_INFO = { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_
 const CHALLENGE = 'Bearer realm="keyhold"';
 
 /** The decision for a request without a credential (RFC 6750 §3.1: without an error code). */
-export const UNAUTHENTICATED = Object.freeze(
+export const UNAUTHENTICATED = memoizable(
   deny({
     status: 401,
     reason: "CREDENTIAL_INVALID",

@@ -7,7 +7,7 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
-import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
+import { memoize } from "../../lib/memoize.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
 import { structFieldSize } from "../struct-size.ts";
@@ -37,8 +37,8 @@ interface SizedVerification {
 
 /** Returns a function from a verdict to its response, which says why a credential is invalid, and nothing about its key. */
 export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerification {
-  const responseTo = memoizeFrozen((verdict: Valid) => describe(verdict, issuer));
-  const sizeOf = memoizeFrozen(({ key: { actorId, metadata }, scopes, token }: Valid): number => {
+  const responseTo = memoize((verdict: Valid) => describe(verdict, issuer));
+  const sizeOf = memoize(({ key: { actorId, metadata }, scopes, token }: Valid): number => {
     const claims = token === null ? 0 : structFieldSize(token.claims);
     return responseSize({ actorId, metadata, scopes }) + Buffer.byteLength(issuer) + claims;
   });

@@ -15,7 +15,7 @@ import {
 import type { Implementation } from "../../api/row.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
-import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
+import { memoize } from "../../lib/memoize.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { readJsonMessage } from "../wire/json/reader.ts";
 import { readBinaryMessage } from "../wire/protobuf.ts";
@@ -58,12 +58,12 @@ export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
   });
 }
 
-/** Returns the codec of Protobuf's binary form. Frozen responses are encoded once. */
+/** Returns the codec of Protobuf's binary form. Memoizable responses are encoded once. */
 export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc): ProtoCodec {
   const limits = valueLimits(maxRequestBytes);
   return {
     read: (bytes) => readBinaryMessage(input, bytes, limits),
-    write: memoizeFrozen((response: Response) => toBinary(output, create(output, response))),
+    write: memoize((response: Response) => toBinary(output, create(output, response))),
   };
 }
 
@@ -170,8 +170,8 @@ function listOf(text: string): VerifyApiKeyRequest[] | undefined {
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
 
-/** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between; frozen ones once. */
-export const writeVerifyJson = memoizeFrozen((verification: Verification): string => {
+/** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between; memoizable ones once. */
+export const writeVerifyJson = memoize((verification: Verification): string => {
   const { expireTime } = verification;
   return JSON.stringify({
     is_valid: verification.isValid ?? false,

@@ -2,7 +2,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { CheckResponseSchema } from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import type { CheckedRequest } from "../../api/envoy/check-request.ts";
 import type { CheckAnswer } from "../../api/envoy/check-response.ts";
-import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
+import { memoize } from "../../lib/memoize.ts";
 import { type Check, EXT_AUTHZ, MAX_CHECK_BYTES } from "../gateways/ext-authz.ts";
 import type { CallCounters } from "../pipeline/call-metrics.ts";
 import type { FastRoute } from "./call.ts";
@@ -19,6 +19,4 @@ export function extAuthzRoutes(check: Check, counters: CallCounters): ReadonlyMa
   return new Map(GRPC_TYPES.map((type) => [type, route as FastRoute]));
 }
 
-const write = memoizeFrozen((answer: CheckAnswer) =>
-  toBinary(CheckResponseSchema, create(CheckResponseSchema, answer)),
-);
+const write = memoize((answer: CheckAnswer) => toBinary(CheckResponseSchema, create(CheckResponseSchema, answer)));

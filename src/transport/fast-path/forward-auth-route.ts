@@ -1,6 +1,6 @@
 import type { GatewayRequest } from "../../api/gateways/authorize.ts";
 import { failed, type GatewayDecision } from "../../api/gateways/decision.ts";
-import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
+import { memoize } from "../../lib/memoize.ts";
 import { FORWARD_AUTH, type ForwardAuth } from "../gateways/forward-auth.ts";
 import { ForwardAuthRequest } from "../gateways/forward-auth-request.ts";
 import type { CallCounters } from "../pipeline/call-metrics.ts";
@@ -32,7 +32,7 @@ export function forwardAuthRoute(
   };
 }
 
-const fieldsOf = memoizeFrozen(({ headers, body }: GatewayDecision): string[] => [
+const fieldsOf = memoize(({ headers, body }: GatewayDecision): string[] => [
   ...headers.flat(),
   ...["content-length", String(Buffer.byteLength(body))],
 ]);

@@ -2,7 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { Call, Rpc } from "../../api/rpc.ts";
-import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
+import { memoizable, memoize } from "../../lib/memoize.ts";
 import type { CallCounters } from "../pipeline/call-metrics.ts";
 import { readRestRules } from "../rest/http-rule.ts";
 import { CONNECT_DEADLINE, GRPC_DEADLINE } from "../wire/deadline.ts";
@@ -53,7 +53,7 @@ function restPaths({ method }: Rpc): string[] {
   return rules.map(({ template }) => template.text);
 }
 
-const errorOf = memoizeFrozen(errorResponse);
+const errorOf = memoize(errorResponse);
 
 function restForm({ method, maxRequestBytes }: Rpc, json: Codec): RouteForm {
   return {
@@ -104,7 +104,7 @@ function answer(status: number, headers: HeaderList, body: string | Uint8Array):
   return { status, headers, body };
 }
 
-const OK = Object.freeze({ "grpc-status": "0" });
+const OK = memoizable({ "grpc-status": "0" });
 const NO_BODY = new Uint8Array();
 const GRPC_TYPE = "application/grpc+proto";
 
@@ -120,7 +120,7 @@ export function grpcForm<Req, Res extends object>(
   maxRequestBytes: number,
   proto: BinaryCodec<Req, Res>,
 ): Omit<FastRoute<Req, Res>, "rpc" | "name" | "counter"> {
-  const frame = memoizeFrozen((response: Res) => toFrame(proto.write(response)));
+  const frame = memoize((response: Res) => toFrame(proto.write(response)));
   return {
     protocol: "grpc",
     maxBodyBytes: maxRequestBytes + HEAD_BYTES,

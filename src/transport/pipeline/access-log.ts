@@ -2,7 +2,7 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import { symbols } from "pino";
 import type { EndListener } from "../../api/rpc.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { memoizeFrozen } from "../../lib/memoize-frozen.ts";
+import { memoize } from "../../lib/memoize.ts";
 import { quote } from "../../lib/quote.ts";
 import { CLIENT_CLOSED_REQUEST, codeOfStatus, type Protocol } from "../wire/protocol.ts";
 import type { CallCounters } from "./call-metrics.ts";
@@ -66,7 +66,7 @@ export interface AccessLogEntry {
   /** A token (RFC 9110 §9.1), which needs no escaping; Node rejects any other. */
   readonly method: string;
   readonly status: number;
-  /** Further fields of the call, with unique names. Frozen ones are formatted once. */
+  /** Further fields of the call, with unique names. Memoizable ones are formatted once. */
   readonly fields: readonly LogFields[];
   readonly protocol: Protocol;
   /** The name of a gRPC code. */
@@ -123,7 +123,7 @@ function isStream(value: unknown): value is { write(text: string): unknown } {
   return typeof value === "object" && value !== null && "write" in value && typeof value.write === "function";
 }
 
-const membersOf = memoizeFrozen((fields: LogFields): string => {
+const membersOf = memoize((fields: LogFields): string => {
   const parts: unknown[] = [];
   for (const name in fields) {
     const value = fields[name] ?? "";

@@ -6,6 +6,7 @@ import type { Guard, GuardedRpc } from "../../auth/guard.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
+import { memoizable } from "../../lib/memoize.ts";
 import { networkOf } from "../../lib/network.ts";
 import type { RpcSpan } from "../../observability/tracing/rpc-span.ts";
 import type { Tracing } from "../../observability/tracing/tracing.ts";
@@ -15,7 +16,7 @@ import { type ConcurrencyLimiter, countedCaller } from "./concurrency-limiter.ts
 /** Internal errors and unavailable dependencies: logged with their cause. Other codes are client errors. */
 const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Unavailable, Code.DataLoss]);
 
-const OVERLOADED = Object.freeze({ reason: "OVERLOADED" });
+const OVERLOADED = memoizable({ reason: "OVERLOADED" });
 
 /** An operation that a pipeline serves: a unary RPC, or an endpoint of a protocol that is no RPC. */
 export interface Endpoint<Request, Response> extends GuardedRpc {
@@ -45,7 +46,7 @@ export function createPipeline<Request, Response>(
   limiter: ConcurrencyLimiter,
 ): Pipeline<Request, Response> {
   const { name, mayAnswerFromCache } = endpoint;
-  const facts = Object.freeze({ rpc: name });
+  const facts = memoizable({ rpc: name });
   const admit = (call: Call): MaybePromise<Principal> => {
     call.log.add(facts);
     // Before the body is read, because it may be large.

@@ -1,5 +1,6 @@
 import { KeyholdError } from "../../domain/errors.ts";
 import { callerName, type Principal } from "../../domain/principal.ts";
+import { memoizable } from "../../lib/memoize.ts";
 import { networkOf } from "../../lib/network.ts";
 
 /**
@@ -18,8 +19,8 @@ const RESERVED_UNITS = 400;
  */
 const SHARE = 3;
 
-/** Frozen: a stack and a response for each rejection would cost as much as the work that it avoids. */
-export const OVERLOADED = Object.freeze(new KeyholdError("OVERLOADED", "the server is overloaded; retry after 1 s"));
+/** Memoizable: a stack and a response for each rejection would cost as much as the work that it avoids. */
+export const OVERLOADED = memoizable(new KeyholdError("OVERLOADED", "the server is overloaded; retry after 1 s"));
 
 /**
  * Load shedding: bounds the calls of this process that wait for the database or for an issuer of access tokens, in all and for each

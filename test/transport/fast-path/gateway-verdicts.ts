@@ -5,6 +5,7 @@ import { createGuard } from "../../../src/auth/guard.ts";
 import { KeyholdError } from "../../../src/domain/errors.ts";
 import type { VerifiableKey } from "../../../src/domain/key.ts";
 import { invalid, type RejectionReason, type Valid, type Verdict } from "../../../src/domain/verdict.ts";
+import { memoizable } from "../../../src/lib/memoize.ts";
 
 const KEY: VerifiableKey = {
   ...{ keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10", kind: "issued", actorId: 'a b"é\r\nx: y', scopes: [] },
@@ -15,7 +16,7 @@ const VALID: Valid = {
   ...{ valid: true, credentialType: "ISSUED_API_KEY", key: KEY, secretVersion: 1, scopes: ["read", "x:y"] },
   ...{ expireTime: null, token: null },
 };
-const SHARED = Object.freeze(VALID);
+const SHARED = memoizable(VALID);
 
 /** What verification does, by credential. Others are the reason of a rejection. */
 const BEHAVIOURS: Readonly<Record<string, () => Verdict | Promise<Verdict>>> = {

@@ -1,6 +1,7 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { expect, test } from "vitest";
+import { memoizable } from "../../../src/lib/memoize.ts";
 import { type AccessLogEntry, createAccessLogWriter } from "../../../src/transport/pipeline/access-log.ts";
 
 /** Returns the written lines. */
@@ -50,7 +51,7 @@ test("a line equals the one that pino writes", () => {
   const { rpc, ...others } = FIELDS;
   logger.info(RECORD, "request");
   write(ENTRY);
-  write({ ...ENTRY, fields: [{ rpc }, Object.freeze(others)] });
+  write({ ...ENTRY, fields: [{ rpc }, memoizable(others)] });
   write({ ...ENTRY, fields: [{ rpc }, {}, others] });
   expect(lines).toHaveLength(4);
   expect(new Set(lines.map(withoutTime)).size).toBe(1);

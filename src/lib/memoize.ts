@@ -1,0 +1,41 @@
+/** The results of memoized functions for an object, by the number of the function. */
+const RESULTS = Symbol("results");
+
+interface Memoizable {
+  readonly [RESULTS]?: unknown[];
+}
+
+let functions = 0;
+
+/**
+ * Freezes an object that is used many times, and lets memoized functions keep their results with it. It must be deeply immutable. The
+ * results are in the object and not in a `WeakMap`, whose look-ups took a fifth of the time of a batch of verifications.
+ */
+export function memoizable<T extends object>(source: T): T {
+  if (!Object.hasOwn(source, RESULTS)) Object.defineProperty(source, RESULTS, { value: [] });
+  return Object.freeze(source);
+}
+
+/**
+ * Memoizes a function of `memoizable` objects by their identity, for as long as they live; for other objects it computes the result in
+ * every call. An object as result is memoizable too, so that functions of it can be memoized. Errors are not memoized.
+ *
+ * @example const responseOf = memoize((verdict: Verdict) => describe(verdict));
+ */
+export function memoize<K extends object, V>(derive: (source: K & Memoizable) => V): (source: K) => V {
+  const index = functions++;
+  return (source: K & Memoizable) => {
+    const results = source[RESULTS];
+    if (results === undefined) return derive(source);
+    const known = results[index];
+    if (known !== undefined) return known as V;
+    const result = derive(source);
+    results[index] = isPlain(result) ? memoizable(result) : result;
+    return result;
+  };
+}
+
+/** Bytes cannot be frozen. */
+function isPlain(value: unknown): value is object {
+  return typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
+}
