@@ -65,5 +65,7 @@ test("a client that does not trust the certificate does not connect", async () =
 });
 
 test.for(["KEYHOLD_TLS_CERT_FILE", "KEYHOLD_TLS_KEY_FILE"] as const)("%s alone is refused", (name) => {
-  expect(() => toConfig({ [name]: files[name] })).toThrow(/^KEYHOLD_TLS_(CERT|KEY)_FILE: requires KEYHOLD_TLS_/);
+  expect(() => toConfig({ [name]: files[name] })).toThrow(
+    /^KEYHOLD_TLS_(CERT|KEY)_FILE: is required with KEYHOLD_TLS_/,
+  );
 });

@@ -264,8 +264,8 @@ function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): 
 
 function toTls(certFile: string | undefined, keyFile: string | undefined) {
   if (certFile === undefined && keyFile === undefined) return null;
-  if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "requires KEYHOLD_TLS_KEY_FILE");
-  if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "requires KEYHOLD_TLS_CERT_FILE");
+  if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "is required with KEYHOLD_TLS_KEY_FILE");
+  if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "is required with KEYHOLD_TLS_CERT_FILE");
   return { certFile, keyFile };
 }
 
@@ -287,8 +287,8 @@ function toOidc(
     if (actorsClaim !== undefined) throw invalidArgument("KEYHOLD_OIDC_ACTORS_CLAIM", "needs KEYHOLD_OIDC_ISSUER");
     return null;
   }
-  if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "requires KEYHOLD_OIDC_AUDIENCE");
-  if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "requires KEYHOLD_OIDC_ISSUER");
+  if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "is required with KEYHOLD_OIDC_AUDIENCE");
+  if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "is required with KEYHOLD_OIDC_ISSUER");
   return { issuer: issuerUrl(issuer), audience, scopeClaim, ...(actorsClaim !== undefined && { actorsClaim }) };
 }
 

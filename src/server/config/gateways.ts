@@ -57,10 +57,16 @@ function requireComplete({
     throw invalidArgument("KEYHOLD_GATEWAY_PORT", "requires KEYHOLD_GATEWAYS");
   }
   if (callers.includes("network") !== networks.length > 0) {
-    throw invalidArgument("KEYHOLD_GATEWAY_NETWORKS", "requires network in KEYHOLD_GATEWAY_CALLERS");
+    throw invalidArgument(
+      "KEYHOLD_GATEWAY_NETWORKS",
+      "must be set if KEYHOLD_GATEWAY_CALLERS has network, and only then",
+    );
   }
   if (callers.includes("mtls") !== (clientCaFile !== null)) {
-    throw invalidArgument("KEYHOLD_GATEWAY_CLIENT_CA_FILE", "requires mtls in KEYHOLD_GATEWAY_CALLERS");
+    throw invalidArgument(
+      "KEYHOLD_GATEWAY_CLIENT_CA_FILE",
+      "must be set if KEYHOLD_GATEWAY_CALLERS has mtls, and only then",
+    );
   }
 }
 
