@@ -38,11 +38,12 @@ interface SizedVerification {
 /** Returns a function from a verdict to its response, which says why a credential is invalid, and nothing about its key. */
 export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerification {
   const responseTo = memoize((verdict: Valid) => describe(verdict, issuer));
-  const sizeOf = memoize(({ key: { actorId, metadata }, scopes, token }: Valid): number => {
-    const claims = token === null ? 0 : structFieldSize(token.claims);
-    return responseSize({ actorId, metadata, scopes }) + Buffer.byteLength(issuer) + claims;
+  const ofValid = memoize((verdict: Valid): SizedVerification => {
+    const { actorId, metadata } = verdict.key;
+    const claims = verdict.token === null ? 0 : structFieldSize(verdict.token.claims);
+    const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer) + claims;
+    return { response: responseTo(verdict), bytes };
   });
-  const ofValid = (verdict: Valid): SizedVerification => ({ response: responseTo(verdict), bytes: sizeOf(verdict) });
   const ofInvalid = ({ reason, message, isStale, missingScopes, credential }: Invalid): SizedVerification => {
     const errorCode = VerificationError[verificationErrorOf(reason)];
     const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
