@@ -5,7 +5,6 @@ import { createTimeOf } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { invalid, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { memoizable } from "../lib/memoize.ts";
 import { numericDate, splitScopes } from "../token/jwt/claims.ts";
 import type { Presentation } from "../verify/context.ts";
 import { factsOf } from "./log-fields.ts";
@@ -41,7 +40,7 @@ export interface ActiveCredential {
 }
 
 /** Also for every rejected credential: RFC 7662 §2.2 forbids to say why. */
-const INACTIVE: Introspection = memoizable({ active: false });
+const INACTIVE: Introspection = Object.freeze({ active: false });
 
 export type Introspect = (parameters: FormParameters, caller: Principal, call: Call) => MaybePromise<Introspection>;
 

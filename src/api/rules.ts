@@ -2,6 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { StructSchema } from "@bufbuild/protobuf/wkt";
 import { type FieldRules, Ignore, type StringRules } from "../../gen/buf/validate/validate_pb.js";
 import type { FieldViolation, InvalidReason } from "../domain/errors.ts";
+import { memoizeByIdentity } from "../lib/memoize.ts";
 import { assertNoMessageRules, declared, rulesOf, unsupported } from "./declared-rules.ts";
 import { keyStep, textViolationsIn } from "./text.ts";
 
@@ -17,17 +18,11 @@ type Rule<T> = readonly [keeps: (value: T) => boolean, description: string, reas
 const NONE: readonly FieldViolation[] = [];
 const always: Check = () => NONE;
 
-const checks = new WeakMap<DescMessage, Check>();
-
 /**
  * Returns the check of a message, compiled from the `buf.validate` rules of its fields on first use. Protovalidate is the oracle in
  * tests. Throws `Error` for a rule that this module does not support.
  */
-export function checkOf(desc: DescMessage): Check {
-  const check = checks.get(desc) ?? messageCheck(desc);
-  checks.set(desc, check);
-  return check;
-}
+export const checkOf = memoizeByIdentity(messageCheck);
 
 function messageCheck(desc: DescMessage): Check {
   assertNoMessageRules(desc);

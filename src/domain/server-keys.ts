@@ -1,5 +1,6 @@
 import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import { HmacKey } from "../lib/hmac.ts";
+import { memoizeByIdentity } from "../lib/memoize.ts";
 import { invalidArgument } from "./errors.ts";
 
 /** The uses of a root secret. A label must never be reused or renamed: data protected under it would become unreadable. */
@@ -76,16 +77,11 @@ export function deriveKeyRing(roots: RootSecrets, label: ServerKeyLabel): KeyRin
 }
 
 /** `HmacKey`s by secret, so that each is prepared once. */
-const hmacKeys = new WeakMap<KeyObject, HmacKey>();
+const hmacKeyOf = memoizeByIdentity((secret: KeyObject) => new HmacKey(secret));
 
 /** Returns HMAC-SHA-256 (RFC 2104) of the concatenated parts under a server key: 32 bytes. Strings are encoded as UTF-8. */
 export function hmacSha256({ secret }: ServerKey, ...parts: readonly (string | Uint8Array)[]): Buffer {
-  let key = hmacKeys.get(secret);
-  if (key === undefined) {
-    key = new HmacKey(secret);
-    hmacKeys.set(secret, key);
-  }
-  return key.digest(parts);
+  return hmacKeyOf(secret).digest(parts);
 }
 
 function deriveServerKey(root: Uint8Array, label: ServerKeyLabel): ServerKey {

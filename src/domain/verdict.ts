@@ -73,3 +73,8 @@ export type VerificationError = Exclude<RejectionReason, "KEY_REVOKED" | "SECRET
 export function verificationErrorOf(reason: RejectionReason): VerificationError {
   return reason === "KEY_REVOKED" || reason === "SECRET_ROTATED" ? "REVOKED" : reason;
 }
+
+/** Returns the metadata of an error that has the reason of a verification, by its name in the API. */
+export function errorCodeOf(reason: RejectionReason): { readonly error_code: string } {
+  return { error_code: `VERIFICATION_ERROR_${verificationErrorOf(reason)}` };
+}

@@ -64,7 +64,7 @@ export function unwrapSecret(
 }
 
 /** Returns the error of a secret that does not unwrap. */
-export function cannotUnwrap({ purpose, name }: WrapPurpose, why: string): KeyholdError {
+export function cannotUnwrap({ purpose, name }: Pick<WrapPurpose, "purpose" | "name">, why: string): KeyholdError {
   return new KeyholdError("INTERNAL", `the ${purpose} ${name} cannot be unwrapped: ${why}`);
 }
 

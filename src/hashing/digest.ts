@@ -1,7 +1,8 @@
-import { createHash, createHmac, createSecretKey, hash, type KeyObject } from "node:crypto";
+import { createHash, createHmac, createSecretKey, hash } from "node:crypto";
 import type { SecretDigest } from "../domain/key.ts";
 import type { HashScheme, HashSchemeSpec } from "../domain/raw-key-hash.ts";
 import { hmacSha256, type KeyRing } from "../domain/server-keys.ts";
+import { memoizeByIdentity } from "../lib/memoize.ts";
 import { FAST_ALGORITHMS, isFastAlgorithm } from "./algorithms.ts";
 import type { ParsedRawKeyHash } from "./input/raw-key-hash.ts";
 
@@ -65,8 +66,8 @@ function digestsUnder(ring: KeyRing, ...parts: readonly (string | Uint8Array)[])
   return ring.all.map((key) => ({ keyId: key.id, digest: hmacSha256(key, ...parts) }));
 }
 
-/** Keys of HMACs by scheme, so that each is prepared once. */
-const hmacKeys = new WeakMap<HashScheme, KeyObject>();
+/** The keys of HMACs, each prepared once. */
+const keyOf = memoizeByIdentity((hmacKey: Uint8Array) => createSecretKey(hmacKey));
 
 /** Returns the fast hash of a raw key, which must be well-formed Unicode; undefined for a scheme with slow hashes, or without its key. */
 function fastHash(rawKey: string, scheme: HashScheme): Uint8Array | undefined {
@@ -75,31 +76,19 @@ function fastHash(rawKey: string, scheme: HashScheme): Uint8Array | undefined {
   const { name, isKeyed } = FAST_ALGORITHMS[algorithm];
   const message = prefix + rawKey + suffix;
   if (!isKeyed) return hash(name, message, "buffer");
-  return hmacKey === null ? undefined : createHmac(name, keyOf(scheme, hmacKey)).update(message).digest();
+  return hmacKey === null ? undefined : createHmac(name, keyOf(hmacKey)).update(message).digest();
 }
 
-function keyOf(scheme: HashScheme, hmacKey: Uint8Array): KeyObject {
-  let key = hmacKeys.get(scheme);
-  if (key === undefined) {
-    key = createSecretKey(hmacKey);
-    hmacKeys.set(scheme, key);
-  }
-  return key;
-}
-
-/** By scheme, which is immutable. Verifications use the same objects for long. */
-const schemeDigests = new WeakMap<HashSchemeSpec, Uint8Array>();
-
-/** The last one by its text: each row of an import has a scheme of its own, usually the same as before. */
+/** The last digest by its text: each row of an import has a scheme of its own, usually the same as before. */
 let lastSchemeDigest: { readonly text: string; readonly digest: Uint8Array } | null = null;
 
-/** Returns 32 bytes that distinct schemes do not share. The row id of a scheme is no part of it: a restored database may number them anew. */
-export function schemeDigest(scheme: HashSchemeSpec): Uint8Array {
-  const known = schemeDigests.get(scheme);
-  if (known !== undefined) return known;
+/**
+ * Returns 32 bytes that distinct schemes do not share. The row id of a scheme is no part of it: a restored database may number them anew.
+ * Verifications use the same objects for long.
+ */
+export const schemeDigest = memoizeByIdentity((scheme: HashSchemeSpec): Uint8Array => {
   const { algorithm, prefix, suffix, hmacKeyId } = scheme;
   const text = JSON.stringify([algorithm, prefix, suffix, hmacKeyId]);
   if (lastSchemeDigest?.text !== text) lastSchemeDigest = { text, digest: createHash("sha256").update(text).digest() };
-  schemeDigests.set(scheme, lastSchemeDigest.digest);
   return lastSchemeDigest.digest;
-}
+});

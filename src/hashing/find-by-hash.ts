@@ -1,6 +1,5 @@
 import { isSameDigest, type SecretDigest } from "../domain/key.ts";
-import type { KeyLookup, VerifiableRecord } from "../domain/key-lookup.ts";
-import { strictest } from "../domain/key-lookup.ts";
+import { type KeyLookup, strictest, type VerifiableRecord } from "../domain/key-lookup.ts";
 import type { HashLookups } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";

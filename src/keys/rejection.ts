@@ -1,5 +1,5 @@
 import { type ErrorCode, fieldError, KeyholdError } from "../domain/errors.ts";
-import { type Invalid, verificationErrorOf } from "../domain/verdict.ts";
+import { errorCodeOf, type Invalid } from "../domain/verdict.ts";
 import type { KeyName } from "./ports.ts";
 
 /** Returns an error about a key, with its id as metadata. */
@@ -17,7 +17,5 @@ export function alreadyRevoked(keyId: string): KeyholdError {
 
 /** Returns the error for an operation on an invalid credential, with the name in the API of the reason. */
 export function credentialInvalid({ reason, message }: Invalid): KeyholdError {
-  return fieldError("CREDENTIAL_INVALID", "credential", message, {
-    error_code: `VERIFICATION_ERROR_${verificationErrorOf(reason)}`,
-  });
+  return fieldError("CREDENTIAL_INVALID", "credential", message, errorCodeOf(reason));
 }

@@ -1,4 +1,5 @@
 import { formatAddress, type IpAddress, parseAddress } from "./ip-address.ts";
+import { memoizeByIdentity } from "./memoize.ts";
 
 /** The result of parsing a CIDR block: its canonical text, or why the text is none. */
 export type ParsedCidr = { readonly cidr: string } | { readonly problem: string };
@@ -100,16 +101,10 @@ function containsAddress({ groups, masks }: Block, address: IpAddress): boolean 
 }
 
 /** By the list of a key or of the configuration, which is cached and used many times. */
-const compiled = new WeakMap<readonly string[], readonly Block[]>();
+const compiled = memoizeByIdentity(compileCidrs);
 
 /** Returns whether one of the canonical CIDR blocks contains the address. Text that is no address is in none. The list must not change. */
 export function allowsAddress(cidrs: readonly string[], address: string): boolean {
   const parsed = parseAddress(address);
-  if (parsed === undefined) return false;
-  let blocks = compiled.get(cidrs);
-  if (blocks === undefined) {
-    blocks = compileCidrs(cidrs);
-    compiled.set(cidrs, blocks);
-  }
-  return contains(blocks, parsed);
+  return parsed !== undefined && contains(compiled(cidrs), parsed);
 }

@@ -7,9 +7,7 @@ interface Memoizable {
 
 let functions = 0;
 
-/**
- * Freezes an object that is used many times, and lets memoized functions keep their results in it. It must be deeply immutable.
- */
+/** Freezes an object that is used many times, and lets memoized functions keep their results in it. It must be deeply immutable. */
 export function memoizable<T extends object>(source: T): T {
   if (!Object.hasOwn(source, RESULTS)) Object.defineProperty(source, RESULTS, { value: [] });
   return Object.freeze(source);
@@ -37,4 +35,22 @@ export function memoize<K extends object, V>(derive: (source: K & Memoizable) =>
 /** Bytes cannot be frozen. */
 function isPlain(value: unknown): value is object {
   return typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
+}
+
+/**
+ * Memoizes a function by the identity of its argument, which must not change, for as long as that lives. In a `WeakMap`, so for arguments that
+ * are few and long-lived: `memoize` is for those that come and go. Errors are not memoized, nor is undefined.
+ *
+ * @example const indexOf = memoizeByIdentity((desc: DescMessage) => new Map(desc.fields.map((field) => [field.name, field])));
+ */
+export function memoizeByIdentity<K extends object, V>(derive: (source: K) => V): (source: K) => V {
+  const results = new WeakMap<K, V>();
+  return (source) => {
+    let result = results.get(source);
+    if (result === undefined) {
+      result = derive(source);
+      results.set(source, result);
+    }
+    return result;
+  };
 }

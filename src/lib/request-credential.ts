@@ -1,5 +1,4 @@
 import { decodeFormText, splitForm } from "./form-encoding.ts";
-import { memoizable } from "./memoize.ts";
 
 /** Where a client may put its credential. Header names are in lower case. */
 export type CredentialPlace =
@@ -94,5 +93,5 @@ function queryIn(uri: string, name: string): FoundCredential {
 }
 
 function problem(text: string): CredentialProblem {
-  return memoizable({ problem: text });
+  return Object.freeze({ problem: text });
 }

@@ -74,10 +74,7 @@ export function newestFirst(records: readonly SigningKeyRecord[]): SigningKeyRec
 function keyType({ kid, publicJwk }: SigningKeyName): SigningKeyType {
   const type = Object.entries(KEY_TYPES).find(([name]) => name === publicJwk.alg)?.[1];
   if (type === undefined)
-    throw cannotUnwrap(
-      { ...PURPOSE, name: kid, version: 0 },
-      `this release does not know its algorithm ${publicJwk.alg}`,
-    );
+    throw cannotUnwrap({ ...PURPOSE, name: kid }, `this release does not know its algorithm ${publicJwk.alg}`);
   return type;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { memoizable, memoize } from "../../src/lib/memoize.ts";
+import { memoizable, memoize, memoizeByIdentity } from "../../src/lib/memoize.ts";
 
 test("memoizes by identity for memoizable arguments, and calls the function each time for others", () => {
   let calls = 0;
@@ -37,4 +37,11 @@ test("keeps results apart by function, and out of the properties of the object",
   expect([upper(source), length(source), upper(source)]).toEqual(["A", 1, "A"]);
   expect([source, { ...source }, JSON.stringify(source)]).toEqual([{ name: "a" }, { name: "a" }, '{"name":"a"}']);
   expect(upper({ ...source, name: "b" })).toBe("B");
+});
+
+test("memoizes by identity alone, for any object", () => {
+  let calls = 0;
+  const make = memoizeByIdentity(({ name }: { name: string }) => `${name} ${++calls}`);
+  const [first, equal] = [{ name: "a" }, { name: "a" }];
+  expect([first, equal, first, equal].map(make)).toEqual(["a 1", "a 2", "a 1", "a 2"]);
 });

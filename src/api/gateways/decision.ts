@@ -1,6 +1,6 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { ErrorCode } from "../../domain/errors.ts";
-import { type Invalid, type RejectionReason, verificationErrorOf } from "../../domain/verdict.ts";
+import { errorCodeOf, type Invalid, type RejectionReason } from "../../domain/verdict.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
@@ -69,7 +69,7 @@ const FORBIDDEN: readonly RejectionReason[] = ["INSUFFICIENT_SCOPE", "IP_NOT_ALL
 
 /** Returns the decision for a rejected credential. */
 export function rejected({ reason, message }: Invalid, requiredScopes: readonly string[]): GatewayDecision {
-  const metadata = { error_code: `VERIFICATION_ERROR_${verificationErrorOf(reason)}` };
+  const metadata = errorCodeOf(reason);
   if (reason === "INTERNAL") return unavailable("INTERNAL", message);
   if (!FORBIDDEN.includes(reason)) {
     const challenge = `${CHALLENGE}, error="invalid_token", error_description=${quoted(message)}`;

@@ -24,10 +24,10 @@ import { explanation, readSubject } from "./explanation.ts";
 import { apiKey, revokedApiKey, timestamp } from "./key-resources.ts";
 import { cacheModeOf, verificationBy } from "./verification.ts";
 
-/** RPCs that verify a credential log the verdict with the key themselves. */
 /** A credential that is exchanged for a token has any audience, and comes from no address. */
 const FOR_DERIVATION = { requiredScopes: [], audience: null };
 
+/** RPCs that verify a credential log the verdict with the key themselves. */
 export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   deriveToken: {
     implement:

@@ -12,6 +12,7 @@ import { type ExpiryInput, parseExpiry } from "../../domain/expiry.ts";
 import { checkIpRestriction, type IpRestriction } from "../../domain/ip-restriction.ts";
 import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { checkUpdate, type UpdateInput } from "../../keys/update.ts";
+import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import { isDerivedMask } from "../derived-mask.ts";
 import { requireSet } from "../validation.ts";
@@ -142,13 +143,7 @@ function updatableNames({ fields }: DescMessage): string[] {
 const { IDENTIFIER, IMMUTABLE, OUTPUT_ONLY } = FieldBehavior;
 
 /** The behaviors of each field. Reading an option takes a hundred times as long as the rest of the mask, so it is read once. */
-const behaviors = new Map<DescField, readonly FieldBehavior[]>();
-
-function behaviorsOf(field: DescField): readonly FieldBehavior[] {
-  const found = behaviors.get(field) ?? getOption(field, field_behavior);
-  behaviors.set(field, found);
-  return found;
-}
+const behaviorsOf = memoizeByIdentity((field: DescField) => getOption(field, field_behavior));
 
 function isUpdatable(field: DescField): boolean {
   const found = behaviorsOf(field);

@@ -81,7 +81,9 @@ async function* pagesOf(
   let pageToken = "";
   do {
     const { keys, nextPageToken } = await fetchPage({
-      ...{ filter, orderBy, pageToken },
+      filter,
+      orderBy,
+      pageToken,
       pageSize: Math.min(left, options.pageSize),
     });
     if (keys.length > 0) yield keys;

@@ -2,7 +2,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { Call, Rpc } from "../../api/rpc.ts";
-import { memoizable, memoize } from "../../lib/memoize.ts";
+import { memoize } from "../../lib/memoize.ts";
 import type { CallCounters } from "../pipeline/call-metrics.ts";
 import { readRestRules } from "../rest/http-rule.ts";
 import { CONNECT_DEADLINE, GRPC_DEADLINE } from "../wire/deadline.ts";
@@ -104,7 +104,7 @@ function answer(status: number, headers: HeaderList, body: string | Uint8Array):
   return { status, headers, body };
 }
 
-const OK = memoizable({ "grpc-status": "0" });
+const OK = Object.freeze({ "grpc-status": "0" });
 const NO_BODY = new Uint8Array();
 const GRPC_TYPE = "application/grpc+proto";
 

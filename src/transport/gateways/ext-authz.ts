@@ -15,7 +15,6 @@ import type { Guard } from "../../auth/guard.ts";
 import { type Principal, UNRESTRICTED } from "../../domain/principal.ts";
 import type { ClientAddressByEnvoy } from "../../lib/client-address.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
-import { memoizable } from "../../lib/memoize.ts";
 import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { valueLimits } from "../wire/json/parse.ts";
@@ -127,7 +126,7 @@ function logCode(decision: GatewayDecision, call: Call): GatewayDecision {
 }
 
 /** The caller of a call that is answered with a denial. */
-const REFUSED: Principal = memoizable({
+const REFUSED: Principal = Object.freeze({
   ...{ subject: "anonymous", method: "none", scopes: [], restrictions: UNRESTRICTED },
   ...{ clientAddress: "", userAgent: "", callId: "" },
 });

@@ -16,6 +16,7 @@ import {
   ServerReflection as ServerReflectionAlpha,
 } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { CloseSignal } from "../../lib/close-signal.ts";
+import { memoizeByIdentity } from "../../lib/memoize.ts";
 import type { StreamingRpc } from "../connect/register.ts";
 import { withImports } from "../wire/descriptor-files.ts";
 
@@ -82,6 +83,8 @@ const NOT_FOUND = {
   value: { errorCode: Code.NotFound, errorMessage: "there is no such file, symbol or extension here" },
 } as const;
 
+const bytesOf = memoizeByIdentity((file: DescFile) => toBinary(FileDescriptorProtoSchema, file.proto));
+
 /** The files of services and all their imports, and the declarations in them by name. */
 class Catalog {
   readonly #services: { readonly name: string }[];
@@ -89,7 +92,6 @@ class Catalog {
   /** Files by the full names of their symbols, without a leading dot. */
   readonly #symbols = new Map<string, DescFile>();
   readonly #extensions: DescExtension[] = [];
-  readonly #bytes = new WeakMap<DescFile, Uint8Array>();
 
   constructor(services: readonly DescService[]) {
     this.#services = services.map(({ typeName }) => ({ name: typeName })).sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -136,16 +138,11 @@ class Catalog {
     if (file === undefined) return NOT_FOUND;
     const files = withImports([file], sent);
     for (const one of files) sent.add(one);
-    const fileDescriptorProto = Array.from(files, (one) => this.#bytesOf(one));
+    const fileDescriptorProto = Array.from(files, bytesOf);
     return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
   }
 
   /** Returns a `google.protobuf.FileDescriptorProto` with its options. */
-  #bytesOf(file: DescFile): Uint8Array {
-    const bytes = this.#bytes.get(file) ?? toBinary(FileDescriptorProtoSchema, file.proto);
-    this.#bytes.set(file, bytes);
-    return bytes;
-  }
 }
 
 /** Returns the full names of what a type declares. */

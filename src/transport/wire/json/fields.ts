@@ -1,19 +1,18 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { FieldViolation, InvalidReason } from "../../../domain/errors.ts";
+import { memoizeByIdentity } from "../../../lib/memoize.ts";
 import { suggestion } from "../../../lib/nearest-name.ts";
 import { redactName } from "../../../lib/redact-name.ts";
 
-const fieldsByName = new WeakMap<DescMessage, ReadonlyMap<string, DescField>>();
+const fieldsByName = memoizeByIdentity(
+  ({ fields }: DescMessage) =>
+    new Map(fields.flatMap((field) => [field.jsonName, field.name].map((key) => [key, field]))),
+);
 
 /** Returns the field with this name in the proto or in lowerCamelCase. */
 export function findField(desc: DescMessage, name: string): DescField | undefined {
-  let index = fieldsByName.get(desc);
-  if (index === undefined) {
-    index = new Map(desc.fields.flatMap((field) => [field.jsonName, field.name].map((key) => [key, field] as const)));
-    fieldsByName.set(desc, index);
-  }
-  return index.get(name);
+  return fieldsByName(desc).get(name);
 }
 
 function fieldNames({ fields }: DescMessage): string[] {
