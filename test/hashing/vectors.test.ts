@@ -82,22 +82,12 @@ describe.each(all)("$maker", ({ fast, slow: slowVectors }) => {
   });
 });
 
-const implementations = <V>(of: (vectors: Vectors) => readonly V[], isOne: (vector: V) => boolean) =>
-  all.filter((vectors) => of(vectors).some(isOne)).length;
-
 test.each(["SHA256", "SHA384", "SHA512", "SHA512_256", "HMAC_SHA256", "HMAC_SHA512"] as const)(
-  "%s has vectors of three implementations, and with every encoding of two",
+  "%s has vectors of two implementations, and with every encoding",
   (algorithm) => {
-    expect(
-      implementations(
-        ({ fast }) => fast,
-        (vector) => vector.algorithm === algorithm,
-      ),
-    ).toBe(3);
-    for (const encoding of ["HEX", "BASE64", "BASE64URL"] as const) {
-      const isOne = (vector: FastVector) => vector.algorithm === algorithm && vector.encoding === encoding;
-      expect(implementations(({ fast }) => fast, isOne)).toBeGreaterThanOrEqual(2);
-    }
+    const vectors = all.map(({ fast }) => fast.filter((vector) => vector.algorithm === algorithm));
+    expect(vectors.filter((some) => some.length > 0)).toHaveLength(2);
+    expect(new Set(vectors.flat().map(({ encoding }) => encoding)).size).toBe(3);
   },
 );
 
@@ -108,16 +98,11 @@ test.each([
   ["$argon2id$", 2],
   ["$argon2i$", 2],
   ["$argon2d$", 1],
-  ["$scrypt$", 3],
-  ["$pbkdf2-sha1$", 3],
-  ["$pbkdf2-sha256$", 3],
-  ["$pbkdf2-sha512$", 3],
+  ["$scrypt$", 2],
+  ["$pbkdf2-sha1$", 2],
+  ["$pbkdf2-sha256$", 2],
+  ["$pbkdf2-sha512$", 2],
   ["$pbkdf2$", 1],
 ])("%s has vectors of %i implementations", (start, count) => {
-  expect(
-    implementations(
-      ({ slow: vectors }) => vectors,
-      ({ phc }) => phc.startsWith(start),
-    ),
-  ).toBe(count);
+  expect(all.filter((vectors) => vectors.slow.some(({ phc }) => phc.startsWith(start)))).toHaveLength(count);
 });

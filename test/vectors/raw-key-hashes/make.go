@@ -74,7 +74,7 @@ func sorted(texts map[string]string) []string {
 
 func fastVectors(all keys) (vectors []fast) {
 	add := func(algorithm string, key string, hmacKey string, h hash.Hash) {
-		// Ten vectors a key: each algorithm gets every encoding, with and without affixes.
+		// Ten vectors a raw key: each algorithm gets two encodings, one of them with affixes.
 		turn := len(vectors) + len(vectors)/10
 		prefix, suffix := "", ""
 		if turn%2 == 1 {
@@ -84,7 +84,7 @@ func fastVectors(all keys) (vectors []fast) {
 		encoding := encodings[turn%len(encodings)]
 		vectors = append(vectors, fast{algorithm, encoding.name, encoding.encode(h.Sum(nil)), key, prefix, suffix, hmacKey})
 	}
-	for _, key := range sorted(all.RawKeys) {
+	for _, key := range []string{"ascii", "non-ascii"} {
 		add("SHA256", key, "", sha256.New())
 		add("SHA384", key, "", sha512.New384())
 		add("SHA512", key, "", sha512.New())
@@ -99,12 +99,10 @@ func fastVectors(all keys) (vectors []fast) {
 }
 
 func slowVectors(all keys) (vectors []slow) {
-	for _, key := range sorted(all.RawKeys) {
+	for _, key := range []string{"ascii", "non-ascii"} {
 		raw := []byte(all.RawKeys[key])
 		add := func(phc string) { vectors = append(vectors, slow{"x/crypto", phc, key}) }
-		if len(raw) <= 72 {
-			add(string(must(bcrypt.GenerateFromPassword(raw, bcrypt.MinCost))))
-		}
+		add(string(must(bcrypt.GenerateFromPassword(raw, bcrypt.MinCost))))
 		for _, lanes := range []uint8{1, 3} {
 			settings := fmt.Sprintf("v=19$m=1050,t=2,p=%d$%s$", lanes, unpadded(salt))
 			add("$argon2id$" + settings + unpadded(argon2.IDKey(raw, salt, 2, 1050, lanes, 32)))
@@ -131,7 +129,7 @@ func main() {
 		"fast":  fastVectors(all),
 		"slow":  slowVectors(all),
 	}
-	if err := os.WriteFile("go.json", must(json.MarshalIndent(out, "", "  ")), 0o644); err != nil {
+	if err := os.WriteFile("go.json", must(json.Marshal(out)), 0o644); err != nil {
 		panic(err)
 	}
 }
