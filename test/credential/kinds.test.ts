@@ -48,9 +48,9 @@ test("every kind has a sample", () => {
 });
 
 test("a forged secret with a valid checksum is classified as issued, with any prefix", () => {
-  const forgeries = vectors.invalid.filter(({ reason }) => reason === "SIGNATURE_INVALID");
+  const forgeries = Object.values(vectors.invalid.SIGNATURE_INVALID);
   expect(forgeries.length).toBeGreaterThan(3);
-  for (const { text } of forgeries) expect(classify(text, shapes).type).toBe("ISSUED_API_KEY");
+  for (const text of forgeries) expect(classify(text, shapes).type).toBe("ISSUED_API_KEY");
 });
 
 test("classifies every text by the first matching kind", () => {

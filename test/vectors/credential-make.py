@@ -65,8 +65,7 @@ derivations = [
         "id": hkdf(root, f"keyhold/v1/id/{label}", 8).hex(),
         "secret": server_key(root, label).hex(),
     }
-    for root in (ROOT, OTHER_ROOT)
-    for label in LABELS
+    for root, label in [*((ROOT, label) for label in LABELS), (OTHER_ROOT, LABELS[0])]
 ]
 
 valid = []
@@ -131,6 +130,8 @@ vectors = {
     "root": ROOT.hex(),
     "derivations": derivations,
     "valid": valid,
-    "invalid": [{"why": why, "text": text, "reason": reason} for why, text, reason in invalid],
+    "invalid": {
+        kind: {why: text for why, text, reason in invalid if reason == kind} for kind in (FORMAT, SIGNATURE)
+    },
 }
-print(json.dumps(vectors, indent=2, ensure_ascii=False))
+print(json.dumps(vectors, ensure_ascii=False))

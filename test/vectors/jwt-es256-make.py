@@ -82,20 +82,6 @@ def with_leading_zero(which: int) -> dict[str, object]:
     return next(claims for claims in candidates if numbers(input_of(HEADER, claims))[which] < 2**248)
 
 
-def expected(claims: dict[str, object]) -> dict[str, object]:
-    return {
-        "tokenId": claims["jti"],
-        "keyId": claims["key_id"],
-        "secretVersion": claims["secret_version"],
-        "actorId": claims["sub"],
-        "issuer": ISSUER,
-        "issueTime": ISSUED * 1000,
-        "expireTime": (ISSUED + 3600) * 1000,
-        "scopes": ["read", "write"],
-        "claims": {},
-    }
-
-
 def hs256(secret: bytes) -> str:
     signing_input = input_of({**HEADER, "alg": "HS256"})
     return f"{signing_input}.{base64url(hmac.new(secret, signing_input.encode(), hashlib.sha256).digest())}"
@@ -157,9 +143,8 @@ print(
             "issuer": ISSUER,
             "now": (ISSUED + 60) * 1000,
             "keys": [P256_JWK, ED25519_JWK],
-            "valid": [{"name": name, "token": text, "expected": expected(claims)} for name, text, claims in VALID],
-            "invalid": [{"name": name, "token": text, "reason": "SIGNATURE_INVALID"} for name, text in INVALID.items()],
-        },
-        indent=2,
+            "valid": [{"name": name, "token": text, "actorId": claims["sub"]} for name, text, claims in VALID],
+            "invalid": INVALID,
+        }
     )
 )

@@ -67,7 +67,6 @@ print(
             "nonce": NONCE.hex(),
             "EdDSA": eddsa(),
             "ES256": es256(),
-        },
-        indent=2,
+        }
     )
 )

@@ -158,7 +158,6 @@ func main() {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
 	must(encoder.Encode(out))
 	must(os.WriteFile(filepath.Join(folder, "macaroon-go.json"), buffer.Bytes(), 0o644))
 }

@@ -91,7 +91,7 @@ def main():
         "third_party": third_party_on(ours),
     }
     with open(os.path.join(HERE, "macaroon-pymacaroons.json"), "w", encoding="utf-8") as file:
-        json.dump(vectors, file, indent=2, ensure_ascii=False)
+        json.dump(vectors, file, ensure_ascii=False)
         file.write("\n")
 
 

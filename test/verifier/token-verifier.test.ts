@@ -103,15 +103,14 @@ describe("ES256 vectors", () => {
   const withAlgorithm = es256Vectors.keys;
   const without = withAlgorithm.map(({ alg: _, ...key }) => key);
 
-  test.for(table(es256Vectors.valid))("accepts $name", async ({ token, expected }) => {
+  test.for(table(es256Vectors.valid))("accepts $name", async ({ token, actorId }) => {
     for (const keys of [withAlgorithm, without]) {
       const { verify } = verifier({ ...VECTOR_OPTIONS, ...at(undefined), fetch: async () => Response.json({ keys }) });
-      const { tokenId, actorId } = expected;
-      expect(await verify(token)).toMatchObject({ ok: true, credential: { tokenId, actorId } });
+      expect(await verify(token)).toMatchObject({ ok: true, credential: { actorId } });
     }
   });
 
-  test.for(table(es256Vectors.invalid))("rejects $name", async ({ token }) => {
+  test.for(Object.entries(es256Vectors.invalid))("rejects: %s", async ([, token]) => {
     for (const keys of [withAlgorithm, without]) {
       const { verify } = verifier({ ...VECTOR_OPTIONS, ...at(undefined), fetch: async () => Response.json({ keys }) });
       expect(await verify(token)).toMatchObject({ ok: false });

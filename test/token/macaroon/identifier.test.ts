@@ -10,7 +10,7 @@ test.each(samples.valid)("reads and prints back %s", (text) => {
   expect(Buffer.from(formatIdentifier(identifier)).toString()).toBe(text);
 });
 
-test.each(samples.invalid)("rejects: $name", ({ text }) => {
+test.each(Object.entries(samples.invalid))("rejects: %s", (_, text) => {
   expect(parseIdentifier(bytes(text))).toBeUndefined();
 });
 
