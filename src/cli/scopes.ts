@@ -11,15 +11,14 @@ const OTHER_SEPARATOR = /[,;|]/;
  * @example parseScopes("scopes", "read write"); // ["read", "write"]
  */
 export function parseScopes(field: string, text: string): string[] {
-  if (text.trimStart().startsWith("[")) return scopeList(field, parseJson(text));
+  if (text.trimStart().startsWith("[")) return listed(field, parseJson(text));
   const [separator] = OTHER_SEPARATOR.exec(text) ?? [];
   if (separator !== undefined)
     throw invalidArgument(field, `contains "${separator}"; separate scopes by spaces, or write a JSON array`);
   return text.split(/\s+/).filter(Boolean);
 }
 
-/** Returns the scopes of a JSON value. Throws `INVALID_ARGUMENT` if it is not an array of non-empty strings. */
-export function scopeList(field: string, value: unknown): string[] {
+function listed(field: string, value: unknown): string[] {
   if (!Array.isArray(value)) throw invalidArgument(field, "must be a list of strings, or a string separated by spaces");
   return value.map((scope, index) => {
     if (typeof scope === "string" && scope !== "") return scope;

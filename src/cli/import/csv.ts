@@ -12,16 +12,12 @@ const OPTIONS: Options = { record_delimiter: ["\r\n", "\n"], relax_column_count:
 
 /** CSV (RFC 4180), parsed up to the last line feed that has been read. Messages of csv-parse are not used: they quote cells. */
 export class Csv implements Format {
-  /** Undefined until the header is read. */
-  header: readonly string[] | undefined;
-
   readonly #rows: RowOptions;
-  #columns: readonly Column[] = [];
+  /** Undefined until the header is read. */
+  #columns: readonly Column[] | undefined;
 
-  /** Without a header the first record is the header. */
-  constructor(header?: readonly string[], rows: RowOptions = PLAIN_ROWS) {
+  constructor(rows: RowOptions = PLAIN_ROWS) {
     this.#rows = rows;
-    if (header !== undefined) this.#begin(header);
   }
 
   /** Throws `INVALID_ARGUMENT` on an unusable header, and on a quote that is not closed. */
@@ -50,19 +46,14 @@ export class Csv implements Format {
     }
   }
 
-  #begin(header: readonly string[]): void {
-    this.header = header;
-    this.#columns = columnsOf(header, this.#rows);
-  }
-
   #contentOf(cells: readonly string[], span: Span): Row["content"] | undefined {
     if (cells.every((cell) => cell.trim() === "")) return undefined;
-    if (this.header === undefined) {
+    const columns = this.#columns;
+    if (columns === undefined) {
       checkHeader(cells, this.#rows);
-      this.#begin(cells);
+      this.#columns = columnsOf(cells, this.#rows);
       return undefined;
     }
-    const columns = this.#columns;
     if (cells.length !== columns.length)
       return `has ${cells.length} cells for ${columns.length} columns${swallowed(span)}`;
     const row: Record<string, string> = {};

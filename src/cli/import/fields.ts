@@ -1,32 +1,29 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import {
+  CreateImportedApiKeyRequestSchema,
+  RawKeyHashSchema,
+} from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
+import type { JsonValue } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import type { HashDefaults } from "../hash-options.ts";
 
-/** The fields of a row: those of CreateImportedApiKeyRequest except `request_id`, which the import generates, and short names of hashes. */
-export const FIELDS: ReadonlySet<string> = new Set([
-  "raw_key",
-  "hash",
-  "phc",
-  "raw_key_hash",
-  "lookup_prefix",
-  "adopt_before_time",
-  "name",
-  "actor_id",
-  "scopes",
-  "ttl",
-  "expire_time",
-  "ip_restriction",
-  "metadata",
+/**
+ * The fields of a row: those of CreateImportedApiKeyRequest, except what the import sets itself, and short names of hashes. The fields of
+ * `raw_key_hash` may be columns too, such as `raw_key_hash.algorithm`.
+ */
+const FIELDS: ReadonlySet<string> = new Set([
+  ...["raw_key", "hash", "phc"],
+  ...namesIn(CreateImportedApiKeyRequestSchema).filter((name) => name !== "request_id" && name !== "allow_weak"),
 ]);
 
 const FIELD_NAMES = [...FIELDS];
 
-/** The fields of `raw_key_hash`, each of which may be a column, such as `raw_key_hash.algorithm`. */
-export const HASH_FIELDS = ["algorithm", "value", "encoding", "prefix", "suffix", "hmac_key_id", "phc"] as const;
+const HASH_COLUMNS: ReadonlySet<string> = new Set(namesIn(RawKeyHashSchema).map((name) => `raw_key_hash.${name}`));
 
-export type HashField = (typeof HASH_FIELDS)[number];
-
-const HASH_COLUMNS: ReadonlySet<string> = new Set(HASH_FIELDS.map((field) => `raw_key_hash.${field}`));
+function namesIn({ fields }: DescMessage): string[] {
+  return fields.map(({ name }) => name);
+}
 
 /** A CSV column for one metadata entry; an empty cell is no entry. */
 const METADATA_COLUMN = /^metadata\.(.+)$/s;
@@ -49,7 +46,7 @@ export interface RowOptions {
 export const PLAIN_ROWS: RowOptions = { columns: null, hash: {} };
 
 /** The members of a row by their fields. */
-export type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, JsonValue | undefined>>;
 
 /** Throws `INVALID_ARGUMENT` if a field of `--map` does not exist, or a required one is missing. */
 export function checkColumnMap({ columns, hash }: RowOptions): void {
@@ -67,9 +64,10 @@ export function fieldsOf(content: Fields, columns: ColumnMap): Fields {
   if (columns !== null) {
     return Object.fromEntries(Object.entries(columns).map(([field, column]) => [field, content[column]]));
   }
-  const unknown = Object.keys(content).find((name) => !isField(name) && name !== ERROR_FIELD);
+  const { [ERROR_FIELD]: _, ...fields } = content;
+  const unknown = Object.keys(fields).find((name) => !isField(name));
   if (unknown !== undefined) throw invalidArgument(redactName(unknown, FIELD_NAMES), `is an unknown field; ${ALLOWED}`);
-  return content;
+  return fields;
 }
 
 /** Throws `INVALID_ARGUMENT` unless the columns of a file are usable. Never quotes a column: without a header it would be a raw key. */
@@ -101,7 +99,7 @@ function isField(name: string): boolean {
   return FIELDS.has(name) || HASH_COLUMNS.has(name) || METADATA_COLUMN.test(name);
 }
 
-const ALLOWED = `allowed: ${[...FIELDS].join(", ")}, raw_key_hash.<field>, metadata.<key>`;
+const ALLOWED = `allowed: ${FIELD_NAMES.join(", ")}, raw_key_hash.<field>, metadata.<key>`;
 
 /** The columns of which a file has at least one. */
 const KEYS = ["raw_key", "hash", "phc", "raw_key_hash", "raw_key_hash.value", "raw_key_hash.phc"];

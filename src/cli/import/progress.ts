@@ -3,11 +3,13 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
 import { shortenUrls } from "../redact.ts";
-import { type Position, START } from "./records.ts";
 import type { Source } from "./source.ts";
 
-/** The state of an import. Rows before the position are done and counted. */
-export interface Progress extends Position {
+/** The state of an import. Rows up to `row` are imported or failed, and counted. */
+export interface Progress {
+  readonly row: number;
+  /** Byte offset after them. */
+  readonly end: number;
   /** Random identifier of this import, part of the `request_id` of each row, so that no row is imported twice. */
   readonly importId: string;
   /** The URL of the target server. */
@@ -15,18 +17,16 @@ export interface Progress extends Position {
   /** Size and modification time of the imported file: a changed file cannot be resumed. */
   readonly size: number;
   readonly modifyTime: number;
-  /** Columns of a CSV file, once the header is read. */
-  readonly columns?: readonly string[] | undefined;
   readonly imported: number;
   readonly existing: number;
   readonly failed: number;
-  /** Bytes of the failure file that concern rows before the position. */
+  /** Bytes of the failure file that concern these rows. */
   readonly failureBytes: number;
 }
 
 export function newProgress({ size, modifyTime }: Source, url?: string): Progress {
-  const none = { imported: 0, existing: 0, failed: 0, failureBytes: 0 };
-  return { importId: randomUUID(), url, size, modifyTime, ...START, ...none };
+  const none = { row: 0, end: 0, imported: 0, existing: 0, failed: 0, failureBytes: 0 };
+  return { importId: randomUUID(), url, size, modifyTime, ...none };
 }
 
 /** Returns the saved progress; undefined if there is none. Rejects that of another file or server. */
@@ -48,7 +48,7 @@ export async function loadProgress(path: string, source: Source, url?: string): 
   return progress;
 }
 
-const NUMBERS = ["row", "line", "end", "size", "modifyTime", "imported", "existing", "failed", "failureBytes"] as const;
+const NUMBERS = ["row", "end", "size", "modifyTime", "imported", "existing", "failed", "failureBytes"] as const;
 
 function isProgress(value: unknown): value is Progress {
   if (!isJsonObject(value)) return false;

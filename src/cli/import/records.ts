@@ -1,6 +1,6 @@
 import { invalidArgument } from "../../domain/errors.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
-import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 
 /** A row of the file. */
 export interface Row {
@@ -8,22 +8,11 @@ export interface Row {
   readonly row: number;
   /** Number of its first line, from 1. */
   readonly line: number;
-  /** Byte offset after it, including the line feed, from which reading can resume. */
+  /** Byte offset after it, including the line feed. */
   readonly end: number;
-  /** Number of the first line of the next row. */
-  readonly nextLine: number;
   /** Its JSON members or CSV cells by column; or an error message, which must not quote the row: it contains a raw key. */
-  readonly content: Readonly<Record<string, unknown>> | string;
+  readonly content: Readonly<JsonObject> | string;
 }
-
-/** A position in the file from which reading starts. */
-export interface Position {
-  readonly row: number;
-  readonly line: number;
-  readonly end: number;
-}
-
-export const START: Position = { row: 0, line: 1, end: 0 };
 
 /** Maximum size of a row in bytes, about 36 times the maximum size of a key's fields. */
 export const MAX_ROW_BYTES = 1024 * 1024;
@@ -74,9 +63,9 @@ export const NOT_UTF8 = "is not UTF-8";
 
 const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
 
-/** Reads the rows of a file from a position, one array per chunk. An invalid record is a row with a message as its content. */
-export async function* readRows(chunks: AsyncIterable<Buffer>, format: Format, from: Position): AsyncGenerator<Row[]> {
-  const records = new Records(format, from);
+/** Reads the rows of a file, one array per chunk. An invalid record is a row with a message as its content. */
+export async function* readRows(chunks: AsyncIterable<Buffer>, format: Format): AsyncGenerator<Row[]> {
+  const records = new Records(format);
   for await (const chunk of chunks) yield records.take(chunk);
   yield records.take(Buffer.alloc(0), true);
 }
@@ -86,15 +75,12 @@ class Records {
   #rest: Buffer = Buffer.alloc(0);
   /** Inside an oversized record, which is discarded up to its line feed. */
   #isSkipping = false;
-  #row: number;
-  #line: number;
-  #end: number;
+  #row = 0;
+  #line = 1;
+  #end = 0;
 
-  constructor(format: Format, { row, line, end }: Position) {
+  constructor(format: Format) {
     this.#format = format;
-    this.#row = row;
-    this.#line = line;
-    this.#end = end;
   }
 
   take(chunk: Buffer, isLast = false): Row[] {
@@ -130,9 +116,8 @@ class Records {
 
   #add(rows: Row[], { end, lines, content }: SplitRecord): void {
     this.#end += end;
-    const nextLine = this.#line + lines;
-    if (content !== undefined) rows.push({ row: ++this.#row, line: this.#line, end: this.#end, nextLine, content });
-    this.#line = nextLine;
+    if (content !== undefined) rows.push({ row: ++this.#row, line: this.#line, end: this.#end, content });
+    this.#line += lines;
   }
 }
 

@@ -1,8 +1,8 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import {
   type CreateImportedApiKeyRequest,
   CreateImportedApiKeyRequestSchema,
+  type RawKeyHash,
+  RawKeyHashSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { importInput } from "../../api/v2alpha1/import-input.ts";
 import { validated } from "../../api/validation.ts";
@@ -10,13 +10,12 @@ import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { UNLIMITED } from "../../domain/expiry.ts";
 import { checkNewImport } from "../../keys/import.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
+import { readMessage } from "../../transport/wire/json/reader.ts";
 import type { HashDefaults } from "../hash-options.ts";
-import { timestampOf } from "../options.ts";
-import { parseScopes, scopeList } from "../scopes.ts";
-import { type Fields, fieldsOf, metadataKey, type RowOptions } from "./fields.ts";
-import { rawKeyHashOf } from "./hash.ts";
+import { parseScopes } from "../scopes.ts";
+import { type Fields, fieldsOf, type RowOptions } from "./fields.ts";
 import type { Row } from "./records.ts";
 
 /** Returns the request of a row without its `request_id`, or an error message that quotes no value. */
@@ -24,104 +23,91 @@ export function requestOf({ content }: Row, options: RowOptions): CreateImported
   if (typeof content === "string") return content;
   try {
     const { columns, hash, allowWeak = false } = options;
-    return checked({ ...toRequest(fieldsOf(content, columns), hash), allowWeak });
+    const request = toRequest(fieldsOf(content, columns), hash);
+    request.allowWeak = allowWeak;
+    requireImportable(request);
+    return request;
   } catch (error) {
     if (error instanceof KeyholdError) return error.message;
     throw error;
   }
 }
 
-type Init = MessageInitShape<typeof CreateImportedApiKeyRequestSchema>;
-
-function toRequest(fields: Fields, defaults: HashDefaults): Init {
-  return {
-    ...keyOf(fields, defaults),
-    name: text("name", fields.name),
-    actorId: text("actor_id", fields.actor_id),
-    scopes: scopesOf(fields.scopes),
-    ttl: optionalText("ttl", fields.ttl),
-    expireTime: timeOf("expire_time", fields.expire_time),
-    ipRestriction: ipRestrictionOf(fields.ip_restriction),
-    metadata: metadataOf(fields),
-  };
-}
-
-/** Returns the raw key or its hash. A row with both is rejected by the rules. */
-function keyOf(fields: Fields, defaults: HashDefaults) {
-  const rawKeyHash = rawKeyHashOf(fields, defaults);
-  const lookupPrefix = optionalText("lookup_prefix", fields.lookup_prefix);
-  const adoptBeforeTime = timeOf("adopt_before_time", fields.adopt_before_time);
-  if (rawKeyHash === undefined) return { rawKey: text("raw_key", fields.raw_key), lookupPrefix, adoptBeforeTime };
-  const rawKey = optionalText("raw_key", fields.raw_key) ?? "";
-  return { rawKey, rawKeyHash, lookupPrefix, adoptBeforeTime: adoptBeforeTime ?? defaults.adoptBeforeTime };
-}
-
 /**
  * Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. The prefix of issued secrets is
  * known only to the server.
  */
-function checked(init: Init): CreateImportedApiKeyRequest {
-  const request = create(CreateImportedApiKeyRequestSchema, init);
+function requireImportable(request: CreateImportedApiKeyRequest): void {
   const local = { clock: systemClock, lifetimes: UNLIMITED, looksLikeOurs: () => false };
   validated(CreateImportedApiKeyRequestSchema, request, (message) => checkNewImport(local, importInput(message)));
+}
+
+function toRequest(fields: Fields, { adoptBeforeTime, ...defaults }: HashDefaults): CreateImportedApiKeyRequest {
+  const { raw_key_hash: hash = null, ...others } = toJson(fields);
+  const rawKeyHash = isJsonObject(hash) ? withDefaults(hash, defaults) : hash;
+  const request = readMessage(CreateImportedApiKeyRequestSchema, { ...others, raw_key_hash: rawKeyHash });
+  if (request.rawKeyHash !== undefined && adoptBeforeTime !== undefined) request.adoptBeforeTime ??= adoptBeforeTime;
   return request;
 }
 
-function isAbsent(value: unknown): boolean {
-  return value === undefined || value === null || value === "";
+/** Returns a hash as the options say how it was made. Throws `INVALID_ARGUMENT`. */
+export function toRawKeyHash(hash: JsonObject, { adoptBeforeTime: _, ...defaults }: HashDefaults): RawKeyHash {
+  return readMessage(RawKeyHashSchema, withDefaults(hash, defaults));
 }
 
-function optionalText(field: string, value: unknown): string | undefined {
-  return isAbsent(value) ? undefined : text(field, value);
+/** Adds what is stated once for all hashes. A PHC string states its algorithm and encoding itself. */
+function withDefaults(hash: JsonObject, defaults: Omit<HashDefaults, "adoptBeforeTime">): JsonObject {
+  const { prefix, suffix, hmac_key_id: hmacKeyId, ...format } = defaults;
+  const isPhc = hash.phc !== undefined && hash.value === undefined;
+  const whole: Record<string, JsonValue | undefined> = { prefix, suffix, ...(isPhc ? {} : format), ...hash };
+  const algorithm = enumName("HASH_ALGORITHM_", whole.algorithm);
+  if (String(algorithm).includes("HMAC")) whole.hmac_key_id ??= hmacKeyId;
+  return withoutUndefined({ ...whole, algorithm, encoding: enumName("TEXT_ENCODING_", whole.encoding) });
 }
 
-function timeOf(field: string, value: unknown): Timestamp | undefined {
-  return isAbsent(value) ? undefined : timestampOf(field, text(field, value));
+/** Returns `HASH_ALGORITHM_SHA512_256` also for `sha512-256` and `SHA512_256`. */
+function enumName(prefix: string, name: JsonValue | undefined): JsonValue | undefined {
+  if (typeof name !== "string") return name;
+  const upperCase = name.toUpperCase().replaceAll("-", "_");
+  return upperCase.startsWith(prefix) ? upperCase : prefix + upperCase;
 }
 
-function text(field: string, value: unknown): string {
-  if (isAbsent(value)) throw invalidArgument(field, "is missing");
-  if (typeof value !== "string") throw invalidArgument(field, "must be a string");
-  return value;
-}
-
-/** Accepts an array, or a string as in CSV. */
-function scopesOf(value: unknown): string[] {
-  if (isAbsent(value)) return [];
-  return typeof value === "string" ? parseScopes("scopes", value) : scopeList("scopes", value);
-}
-
-/** Accepts an object with `allowed_cidrs`, or the blocks separated by spaces as in CSV. */
-function ipRestrictionOf(value: unknown): { allowedCidrs: string[] } | undefined {
-  if (isAbsent(value)) return undefined;
-  if (typeof value === "string") return { allowedCidrs: value.split(/\s+/).filter(Boolean) };
-  const { allowed_cidrs: list, ...others } = isJsonObject(value) ? value : {};
-  if (!Array.isArray(list) || list.some((cidr) => typeof cidr !== "string") || Object.keys(others).length > 0) {
-    throw invalidArgument("ip_restriction", "must be an object with allowed_cidrs, a list of strings");
-  }
-  return { allowedCidrs: list.map(String) };
-}
-
-/** Returns the entries of `metadata` (an object, or its JSON as in CSV) and of its columns. */
-function metadataOf(fields: Fields): Record<string, string> {
-  const metadata = wholeMetadata(fields.metadata);
-  for (const [name, value] of Object.entries(fields)) {
-    const key = metadataKey(name);
-    if (key === undefined || value === "" || value === undefined) continue;
-    if (metadata.has(key)) throw invalidArgument(redactName(name), "is set twice");
-    metadata.set(key, text(name, value));
-  }
-  return Object.fromEntries(metadata);
-}
-
-function wholeMetadata(value: unknown): Map<string, string> {
-  if (isAbsent(value)) return new Map();
-  const entries = typeof value === "string" ? parseJson(value) : value;
-  if (!isJsonObject(entries)) throw invalidArgument("metadata", "must be an object of strings");
-  return new Map(
-    Object.entries(entries).map(([name, entry]) => {
-      if (typeof entry !== "string") throw invalidArgument("metadata", "must have strings as values");
-      return [name, entry];
-    }),
+function withoutUndefined(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(members).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
   );
+}
+
+const SHORT_NAMES: Readonly<Record<string, string>> = { hash: "raw_key_hash.value", phc: "raw_key_hash.phc" };
+
+/** A field of a message, or an entry of the metadata. */
+const MEMBER = /^(raw_key_hash|metadata)\.(.+)$/s;
+
+/** The fields that have another form in JSON than as text, such as in a cell of CSV. */
+const TEXT_FORMS: Readonly<Record<string, (text: string) => JsonValue | undefined>> = {
+  scopes: (text) => parseScopes("scopes", text),
+  ip_restriction: (text) => ({ allowed_cidrs: text.split(/\s+/).filter(Boolean) }),
+  metadata: parseJson,
+};
+
+/** Returns the fields of a row in the JSON of the API. An empty field is absent, as in CSV. */
+function toJson(fields: Fields): JsonObject {
+  const json: JsonObject = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined || value === null || value === "") continue;
+    const [, parent, member = ""] = MEMBER.exec(SHORT_NAMES[name] ?? name) ?? [];
+    const read = (typeof value === "string" && TEXT_FORMS[name]?.(value)) || value;
+    if (parent === undefined) add(json, name, name, read);
+    else add(json, parent, name, Object.fromEntries([[member, read]]));
+  }
+  return json;
+}
+
+/** Sets a field, or adds members to it. `readMessage` reports a value of another type, which therefore stays. */
+function add(json: JsonObject, field: string, name: string, value: JsonValue): void {
+  const before = json[field] ?? {};
+  if (!isJsonObject(before)) return;
+  const isTwice = isJsonObject(value) && Object.keys(value).some((key) => Object.hasOwn(before, key));
+  if (isTwice) throw invalidArgument(redactName(name), "is set twice");
+  json[field] = isJsonObject(value) ? { ...before, ...value } : value;
 }

@@ -9,9 +9,9 @@ import { Csv } from "./csv.ts";
 import type { FailureFile, RowFailure } from "./failure-file.ts";
 import type { RowOptions } from "./fields.ts";
 import type { Progress } from "./progress.ts";
-import { jsonLines, type Row, readRows, START } from "./records.ts";
+import { jsonLines, type Row, readRows } from "./records.ts";
 import { requestOf } from "./request.ts";
-import type { Outcome } from "./send.ts";
+import type { Item, Outcome } from "./send.ts";
 import type { Source } from "./source.ts";
 
 export interface RunOptions {
@@ -36,11 +36,6 @@ export interface Batch {
   readonly last: Row;
 }
 
-export interface Item {
-  readonly row: Row;
-  readonly request: CreateImportedApiKeyRequest;
-}
-
 interface Sent {
   readonly batch: Batch;
   readonly outcome: Promise<Outcome>;
@@ -48,31 +43,26 @@ interface Sent {
 
 /**
  * Imports the rows after `start`, and yields the progress after each batch. Calls overlap, but their outcomes are counted in file order, so
- * that the progress is a single position; on resume, rows beyond it are sent again, idempotently. Memory is bounded by the calls in flight.
+ * that the progress is one row number; on resume, rows beyond it are sent again, idempotently. Memory is bounded by the calls in flight.
  */
 export async function* run(source: Source, start: Progress, options: RunOptions): AsyncGenerator<Progress> {
   const { signal, concurrency } = options;
-  const format = source.format === "csv" ? new Csv(start.columns, options.rows) : jsonLines;
+  const isCsv = source.format === "csv";
+  const read = () => readRows(source.read(signal), isCsv ? new Csv(options.rows) : jsonLines);
   const inFlight: Sent[] = [];
   let progress = start;
   const settle = async ({ batch, outcome }: Sent) => {
-    const columns = format instanceof Csv ? format.header : undefined;
-    progress = await countOutcome({ ...progress, columns }, batch, await outcome, options);
+    progress = await countOutcome(progress, batch, await outcome, options);
     return progress;
   };
-  if (format instanceof Csv && start.end === 0) await checkQuotes(source, options);
-  const rows = readRows(source.read(start.end, signal), format, start);
-  for await (const batch of until(signal, batchRows(rows, start.importId, options.rows))) {
+  // A quote that is never closed fails the file before anything is imported.
+  if (isCsv && start.row === 0) for await (const _ of until(signal, read()));
+  for await (const batch of until(signal, batchRows(read(), start, options.rows))) {
     const first = inFlight.length < concurrency ? undefined : inFlight.shift();
     if (first !== undefined) yield settle(first);
     inFlight.push(startSend(batch, options));
   }
   for (const sent of inFlight) yield settle(sent);
-}
-
-/** Reads a whole file, so that a quote that is never closed fails it before anything is imported. */
-async function checkQuotes(source: Source, { rows, signal }: RunOptions): Promise<void> {
-  for await (const _ of until(signal, readRows(source.read(0, signal), new Csv(undefined, rows), START)));
 }
 
 async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {
@@ -95,15 +85,16 @@ interface GrowingBatch {
   bytes: number;
 }
 
-/** Groups rows into batches, in order. The request of a row gets a `request_id` of the row in this import. */
+/** Groups the rows after `start` into batches, in order. The request of a row gets a `request_id` of the row in this import. */
 async function* batchRows(
   chunks: AsyncIterable<readonly Row[]>,
-  importId: string,
+  start: Progress,
   options: RowOptions,
 ): AsyncGenerator<Batch> {
   let batch: GrowingBatch | undefined;
   for await (const rows of chunks) {
     for (const row of rows) {
+      if (row.row <= start.row) continue;
       const request = requestOf(row, options);
       const bytes = typeof request === "string" ? 0 : sizeOf(request);
       // The server rejects a call that is too large, or whose response may be.
@@ -116,7 +107,7 @@ async function* batchRows(
       batch.bytes += bytes;
       if (typeof request === "string") batch.failures.push({ row, reason: "INVALID_ARGUMENT", message: request });
       else {
-        request.requestId = `${importId}:${row.row}`;
+        request.requestId = `${start.importId}:${row.row}`;
         batch.items.push({ row, request });
       }
       if (batch.items.length + batch.failures.length < MAX_ROWS) continue;
@@ -159,11 +150,10 @@ async function countOutcome(before: Progress, batch: Batch, outcome: Outcome, op
   const { failureFile, skipExisting } = options;
   const failed = outcome.failures.filter((failure) => !skipExisting || !isExisting(failure));
   const failures = [...batch.failures, ...failed].sort((a, b) => a.row.row - b.row.row);
-  const { row, nextLine: line, end } = batch.last;
+  const { row, end } = batch.last;
   return {
     ...before,
     row,
-    line,
     end,
     imported: before.imported + outcome.imported,
     existing: before.existing + outcome.failures.length - failed.length,

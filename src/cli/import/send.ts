@@ -3,12 +3,18 @@ import {
   BatchCreateImportedApiKeysError,
   type BatchCreateImportedApiKeysResponse,
   BatchCreateImportedApiKeysResponseSchema,
+  type CreateImportedApiKeyRequest,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { errorReason } from "../../client/errors.ts";
 import type { Remote } from "../remote.ts";
 import { type RetryOptions, withRetries } from "../retry.ts";
 import type { RowFailure } from "./failure-file.ts";
-import type { Item } from "./run.ts";
+import type { Row } from "./records.ts";
+
+export interface Item {
+  readonly row: Row;
+  readonly request: CreateImportedApiKeyRequest;
+}
 
 /** The result of some rows. */
 export interface Outcome {

@@ -14,8 +14,8 @@ export interface Source {
   /** Milliseconds since the epoch; 0 for a stream. */
   readonly modifyTime: number;
   readonly format: FormatName;
-  /** Returns the bytes from an offset, until the signal aborts. JSON Lines of stdin can be read once, from offset 0. */
-  read(from: number, signal: AbortSignal): AsyncIterable<Buffer>;
+  /** Returns the bytes, until the signal aborts. JSON Lines of stdin can be read once. */
+  read(signal: AbortSignal): AsyncIterable<Buffer>;
 }
 
 export type FormatName = "jsonl" | "csv";
@@ -34,23 +34,21 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
     throw invalidArgument("--format", "is required (jsonl or csv): the file has no known extension");
   if (path === "-") {
     const stdin = (signal: AbortSignal) => addAbortSignal(signal, process.stdin);
-    const read = format === "csv" ? heldInMemory(stdin) : (_: number, signal: AbortSignal) => stdin(signal);
-    return { path: null, size: 0, modifyTime: 0, format, read };
+    return { path: null, size: 0, modifyTime: 0, format, read: format === "csv" ? heldInMemory(stdin) : stdin };
   }
   const { size, mtimeMs } = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw invalidArgument("file", `${shownPath(path)} cannot be read (${error.code})`);
   });
-  const read = (from: number, signal: AbortSignal) =>
-    createReadStream(path, { start: from, highWaterMark: READ_SIZE, signal });
+  const read = (signal: AbortSignal) => createReadStream(path, { highWaterMark: READ_SIZE, signal });
   return { path, size, modifyTime: mtimeMs, format, read };
 }
 
 /** Returns a stream that can be read again, because a quote that is never closed is known at its end only. */
 function heldInMemory(open: (signal: AbortSignal) => Readable): Source["read"] {
   let held: Promise<Buffer> | undefined;
-  return async function* (from, signal) {
+  return async function* (signal) {
     held ??= buffer(open(signal));
     const bytes = await held;
-    for (let at = from; at < bytes.length; at += READ_SIZE) yield bytes.subarray(at, at + READ_SIZE);
+    for (let at = 0; at < bytes.length; at += READ_SIZE) yield bytes.subarray(at, at + READ_SIZE);
   };
 }

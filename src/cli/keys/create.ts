@@ -65,8 +65,8 @@ async function inputOf(options: ImportOneOptions) {
   }
   const defaults = await readHashDefaults(options);
   const hash = await readCredential(options, "Hash");
-  const { rawKeyHashOf } = await import("../import/hash.ts");
-  return { rawKeyHash: rawKeyHashOf(phc === true ? { phc: hash } : { hash }, defaults), adoptBeforeTime };
+  const { toRawKeyHash } = await import("../import/request.ts");
+  return { rawKeyHash: toRawKeyHash(phc === true ? { phc: hash } : { value: hash }, defaults), adoptBeforeTime };
 }
 
 function fieldsOf({ name, actor, scope = [], ttl, expireTime, allowIp, metadata = {}, requestId }: NewKeyOptions) {

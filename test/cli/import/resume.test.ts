@@ -30,7 +30,14 @@ test("a killed import resumes: each key once, each row counted", async () => {
   });
   expect(await stored(rows)).toEqual(namesOf(rows));
   expect(await readLines(`${file}.failures.jsonl`)).toEqual([
-    { import_error: { row: 501, line: 501, reason: "INVALID_ARGUMENT", message: "raw_key: is missing" } },
+    {
+      import_error: {
+        row: 501,
+        line: 501,
+        reason: "INVALID_ARGUMENT",
+        message: "raw_key: is required without raw_key_hash",
+      },
+    },
   ]);
   expect(await exists(`${file}.progress`)).toBe(false);
 });
