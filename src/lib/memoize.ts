@@ -1,15 +1,22 @@
-/** The results of memoized functions for an object, by the number of the function. */
+/** The results of memoized functions for an object. */
 const RESULTS = Symbol("results");
 
-interface Memoizable {
-  readonly [RESULTS]?: unknown[];
+/** The result of one function, and those of others: a list, since an object has few and each access to memory counts. */
+interface Result {
+  of?: object;
+  value?: unknown;
+  next?: Result;
 }
 
-let functions = 0;
+interface Memoizable {
+  readonly [RESULTS]?: Result;
+}
 
 /** Freezes an object that is used many times, and lets memoized functions keep their results in it. It must be deeply immutable. */
 export function memoizable<T extends object>(source: T): T {
-  if (!Object.hasOwn(source, RESULTS)) Object.defineProperty(source, RESULTS, { value: [] });
+  if (!Object.hasOwn(source, RESULTS)) {
+    Object.defineProperty(source, RESULTS, { value: { of: undefined, value: undefined, next: undefined } });
+  }
   return Object.freeze(source);
 }
 
@@ -20,15 +27,18 @@ export function memoizable<T extends object>(source: T): T {
  * @example const responseOf = memoize((verdict: Verdict) => describe(verdict));
  */
 export function memoize<K extends object, V>(derive: (source: K & Memoizable) => V): (source: K) => V {
-  const index = functions++;
   return (source: K & Memoizable) => {
-    const results = source[RESULTS];
-    if (results === undefined) return derive(source);
-    const known = results[index];
-    if (known !== undefined) return known as V;
-    const result = derive(source);
-    results[index] = isPlain(result) ? memoizable(result) : result;
-    return result;
+    const first = source[RESULTS];
+    if (first === undefined) return derive(source);
+    let result: Result | undefined = first;
+    while (result !== undefined && result.of !== derive) result = result.next;
+    if (result !== undefined) return result.value as V;
+    const value = derive(source);
+    if (isPlain(value)) memoizable(value);
+    first.next = { ...first };
+    first.of = derive;
+    first.value = value;
+    return value;
   };
 }
 

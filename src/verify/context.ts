@@ -21,11 +21,9 @@ export interface Presentation {
   readonly audience?: string | null | undefined;
 }
 
-/** The input of one verification, which each of its steps receives. */
+/** What the verifications of one call share. A batch creates it once: an object per credential would cost as much as a step. */
 export interface Verification {
   readonly context: VerifyContext;
-  readonly credential: string;
-  readonly presentation: Presentation;
   readonly mode: CacheMode;
   /** A key of which only a hash is known is adopted in the name of the caller, if there is one. */
   readonly caller: Principal | undefined;

@@ -4,19 +4,16 @@ import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import { memoizable } from "../lib/memoize.ts";
 import { ACCESS_CHECKS, isFailure, STATE_CHECKS } from "./checks.ts";
-import type { Verification } from "./context.ts";
-import { belongsTo, type Evaluated, type Identified } from "./identified.ts";
-import type { Loaded } from "./load.ts";
+import type { Presentation, VerifyContext } from "./context.ts";
+import { belongsTo, type Evaluated, type Identified, type Loaded } from "./identified.ts";
 
 /** Returns the verdict on a credential by its key. Fails closed: anything unknown is rejected. */
-export function evaluate(
-  { context, credential: text, presentation }: Verification,
-  { identified, stored }: Loaded,
-): Verdict {
+export function evaluate({ clock }: VerifyContext, text: string, presentation: Presentation, loaded: Loaded): Verdict {
+  const { identified, stored } = loaded;
   if (stored === null || !isKeyOf(identified, stored)) return notFound(text);
-  const now = context.clock.now();
-  const last = identified.last?.stored === stored ? identified.last : undefined;
-  const secret = last?.secret ?? stored.secrets.find((one) => belongsTo(identified, one));
+  const now = clock.now();
+  const last = identified.last === loaded ? identified.last : undefined;
+  const secret = last?.secret ?? stored.secrets.find((secret) => belongsTo(identified, secret));
   for (const check of STATE_CHECKS) {
     const outcome = check.run(stored.key, secret, identified, now);
     if (isFailure(outcome)) return outcome;
@@ -41,7 +38,7 @@ function validBy(
   // Memoizable from the second time on, such as for the encoded response.
   const isRepeated = last !== undefined;
   const verdict = isRepeated ? memoizable({ ...last.verdict }) : credentialOf(identified, stored, secret);
-  identified.last = { stored, secret, verdict, isRepeated };
+  identified.last = { identified, stored, secret, verdict, isRepeated };
   return verdict;
 }
 

@@ -55,11 +55,11 @@ async function explainCredential(
 ): Promise<Explanation> {
   const credentialType = classify(credential, context.shapes).type;
   const mode = "no-store";
-  const call: Verification = { context, credential, presentation, mode, caller: undefined, isInBatch: false };
-  const identified = await identify(call);
+  const call: Verification = { context, mode, caller: undefined, isInBatch: false };
+  const identified = await identify(call, credential);
   if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
   const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
-  const found = await load(call, identified);
+  const found = await load(call, credential, presentation, identified);
   const stored = "valid" in found ? null : found.stored;
   if ("valid" in found || stored === null || !isKeyOf(identified, stored)) {
     const verdict = notFound(credential);

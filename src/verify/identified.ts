@@ -26,9 +26,14 @@ export interface CachePlace {
   readonly generation: number;
 }
 
-/** A valid evaluation and its inputs: while the objects are the same, so is the verdict, except for the time. */
-export interface Evaluated {
-  readonly stored: VerifiableRecord;
+/** A credential and its key; null: there is none. */
+export interface Loaded {
+  readonly identified: Identified;
+  readonly stored: VerifiableRecord | null;
+}
+
+/** A valid evaluation: while the cache returns the same object as `stored`, the verdict is the same, except for the time. */
+export interface Evaluated extends Loaded {
   readonly secret: KeySecret;
   readonly verdict: Valid;
   /** Whether the verdict was returned before, and is memoizable. */

@@ -24,25 +24,28 @@ const METHODS: Readonly<Record<CredentialType, Identify>> = {
  * Identifies a credential without reading its key: from the cache, or by its format and signature. Returns a promise only if the public key of a
  * JWT must be loaded, which rejects if that fails.
  */
-export function identify(call: Verification): MaybePromise<Identified | Invalid> {
-  const { context, credential, mode } = call;
+export function identify({ context, mode }: Verification, credential: string): MaybePromise<Identified | Invalid> {
   const { identities } = context;
-  if (identities === null || mode === "no-store") return identifyUncached(call, undefined);
+  if (identities === null || mode === "no-store") return identifyUncached(context, credential, undefined);
   const name = identities.nameOf(credential);
   const cached = identities.get(name);
   // The signing key of a cached JWT may have been revoked.
   if (cached !== undefined && (cached.credentialType !== "JWT" || context.hasCurrentPublicKeys())) return cached;
-  return identifyUncached(call, { name, generation: identities.generation });
+  return identifyUncached(context, credential, { name, generation: identities.generation });
 }
 
 /** Returns where to cache a credential; undefined if it must not be cached. */
-export function cachePlaceOf({ context: { identities }, credential, mode }: Verification): CachePlace | undefined {
+export function cachePlaceOf(
+  { context: { identities }, mode }: Verification,
+  credential: string,
+): CachePlace | undefined {
   if (identities === null || mode === "no-store") return undefined;
   return { name: identities.nameOf(credential), generation: identities.generation };
 }
 
 function identifyUncached(
-  { credential, context }: Verification,
+  context: VerifyContext,
+  credential: string,
   cacheAs: CachePlace | undefined,
 ): MaybePromise<Identified | Invalid> {
   const identified = METHODS[classify(credential, context.shapes).type](credential, context);

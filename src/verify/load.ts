@@ -3,30 +3,32 @@ import { callerName } from "../domain/principal.ts";
 import type { Invalid } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { networkOf } from "../lib/network.ts";
-import { failed, type Verification } from "./context.ts";
-import { belongsTo, type Identified, identifiedByHash, identifiedRawKey, nativeDigests } from "./identified.ts";
+import { failed, type Presentation, type Verification } from "./context.ts";
+import {
+  belongsTo,
+  type Identified,
+  identifiedByHash,
+  identifiedRawKey,
+  type Loaded,
+  nativeDigests,
+} from "./identified.ts";
 import { cachePlaceOf } from "./identify.ts";
 
-/** A credential and its key; null: there is none. */
-export interface Loaded {
-  readonly identified: Identified;
-  readonly stored: VerifiableRecord | null;
-}
-
 /** Loads the key of a credential, synchronously if it is cached. Rejects if the database cannot be read. */
-export function load(call: Verification, identified: Identified): MaybePromise<Loaded | Invalid> {
-  const stored = call.context.findKey(identified.lookup, call.mode);
-  if (stored instanceof Promise) return loadRead(call, identified, stored);
-  return isMiss(identified, stored) ? findByHash(call, identified) : found(call, { identified, stored });
-}
-
-async function loadRead(
+export function load(
   call: Verification,
+  credential: string,
+  presentation: Presentation,
   identified: Identified,
-  read: Promise<VerifiableRecord | null>,
-): Promise<Loaded | Invalid> {
-  const stored = await read;
-  return isMiss(identified, stored) ? findByHash(call, identified) : found(call, { identified, stored });
+): MaybePromise<Loaded | Invalid> {
+  const read = call.context.findKey(identified.lookup, call.mode);
+  const { last } = identified;
+  if (last !== undefined && last.stored === read) return last;
+  return andThen(read, (stored) =>
+    isMiss(identified, stored)
+      ? findByHash(call, credential, presentation, identified)
+      : found(call, { identified, stored }),
+  );
 }
 
 /** Returns whether only a hash can show which key the raw key is. */
@@ -34,16 +36,21 @@ function isMiss(identified: Identified, stored: VerifiableRecord | null): boolea
   if (identified.kind !== "imported") return false;
   if (stored === null) return true;
   const [secret] = stored.secrets;
-  return secret?.hash !== undefined && identified.last?.stored !== stored && !belongsTo(identified, secret);
+  return secret?.hash !== undefined && !belongsTo(identified, secret);
 }
 
-function findByHash(call: Verification, identified: Identified): MaybePromise<Loaded | Invalid> {
-  const { context, credential, mode } = call;
+function findByHash(
+  call: Verification,
+  credential: string,
+  presentation: Presentation,
+  identified: Identified,
+): MaybePromise<Loaded | Invalid> {
+  const { context, mode } = call;
   const digests = nativeDigests(identified);
   const answer = context.findByHash({
     rawKey: credential,
     digests,
-    source: sourceOf(call),
+    source: sourceOf(call, presentation),
     findAll: (lookup) => context.findAll(lookup, mode),
     isStale: false,
   });
@@ -52,7 +59,7 @@ function findByHash(call: Verification, identified: Identified): MaybePromise<Lo
     if ("failure" in match) return failed(call, match.failure);
     const { stored, hashDigest } = match;
     const matched = hashDigest === null ? identifiedRawKey(digests) : identifiedByHash(digests, hashDigest);
-    matched.cacheAs = identified.cacheAs ?? cachePlaceOf(call);
+    matched.cacheAs = identified.cacheAs ?? cachePlaceOf(call, credential);
     return found(call, { identified: matched, stored });
   });
 }
@@ -66,7 +73,7 @@ function found({ context }: Verification, loaded: Loaded): Loaded {
 }
 
 /** Returns the name of who presents a credential: a network, by the word of the caller. */
-function sourceOf({ presentation: { clientIp }, caller }: Verification): string {
+function sourceOf({ caller }: Verification, { clientIp }: Presentation): string {
   const name = caller === undefined ? "" : callerName(caller);
   return `${name} ${networkOf(clientIp ?? caller?.clientAddress ?? "")}`;
 }

@@ -6,9 +6,9 @@ import { adoptionOf } from "../hashing/adopter.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { failed, type Presentation, type Verification, type VerifyContext } from "./context.ts";
 import { evaluate } from "./evaluate.ts";
-import { type Identified, nativeDigests } from "./identified.ts";
+import { type Identified, type Loaded, nativeDigests } from "./identified.ts";
 import { identify } from "./identify.ts";
-import { type Loaded, load } from "./load.ts";
+import { load } from "./load.ts";
 import type { CacheMode } from "./reader.ts";
 
 /** One of several credentials to verify. */
@@ -30,7 +30,7 @@ export function verify(
   presentation: Presentation = NOTHING,
   caller?: Principal,
 ): MaybePromise<Verdict> {
-  return run({ context, credential, presentation, mode, caller, isInBatch: false });
+  return run({ context, mode, caller, isInBatch: false }, credential, presentation);
 }
 
 /** Verifies credentials and returns their verdicts in order. A failure of one does not affect the others. */
@@ -40,33 +40,39 @@ export function verifyAll(
   mode: CacheMode = "default",
   caller?: Principal,
 ): MaybePromise<Verdict[]> {
-  const verdicts = requests.map((request) =>
-    run({ context, credential: request.credential, presentation: request, mode, caller, isInBatch: true }),
-  );
+  const call = { context, mode, caller, isInBatch: true };
+  const verdicts = requests.map((request) => run(call, request.credential, request));
   return hasNoPromise(verdicts) ? verdicts : Promise.all(verdicts);
 }
 
 /** Identifies the credential, loads its key and evaluates both. Goes on asynchronously from the first step whose data is not cached. */
-function run(call: Verification): MaybePromise<Verdict> {
-  const identified = identifyOrFail(call);
-  if (identified instanceof Promise) return finish(call, identified);
-  if ("valid" in identified) return reject(call, identified);
-  const loaded = load(call, identified);
-  return loaded instanceof Promise ? finish(call, loaded) : verdictOf(call, loaded);
+function run(call: Verification, credential: string, presentation: Presentation): MaybePromise<Verdict> {
+  const identified = identifyOrFail(call, credential);
+  if (identified instanceof Promise) return finish(call, credential, presentation, identified);
+  if ("valid" in identified) return reject(call, credential, identified);
+  const loaded = load(call, credential, presentation, identified);
+  if (loaded instanceof Promise) return finish(call, credential, presentation, loaded);
+  return verdictOf(call, credential, presentation, loaded);
 }
 
-async function finish(call: Verification, step: Promise<Identified | Loaded | Invalid>): Promise<Verdict> {
+async function finish(
+  call: Verification,
+  credential: string,
+  presentation: Presentation,
+  step: Promise<Identified | Loaded | Invalid>,
+): Promise<Verdict> {
   try {
     const reached = await step;
-    return verdictOf(call, "lookup" in reached ? await load(call, reached) : reached);
+    const loaded = "lookup" in reached ? await load(call, credential, presentation, reached) : reached;
+    return verdictOf(call, credential, presentation, loaded);
   } catch (error) {
-    return verifyStale(call, error);
+    return verifyStale(call, credential, presentation, error);
   }
 }
 
-function identifyOrFail(call: Verification): MaybePromise<Identified | Invalid> {
+function identifyOrFail(call: Verification, credential: string): MaybePromise<Identified | Invalid> {
   try {
-    const identified = identify(call);
+    const identified = identify(call, credential);
     return identified instanceof Promise ? orFail(call, identified) : identified;
   } catch (error) {
     return failed(call, error);
@@ -84,15 +90,20 @@ async function orFail(call: Verification, step: Promise<Identified | Invalid>): 
 }
 
 /** Verifies by what is cached, without a lease, where that is allowed; otherwise throws `error`. */
-function verifyStale(call: Verification, error: unknown): MaybePromise<Verdict> {
+function verifyStale(
+  call: Verification,
+  credential: string,
+  presentation: Presentation,
+  error: unknown,
+): MaybePromise<Verdict> {
   if (call.mode !== "default") throw error;
   const stale = { ...call, context: staleContext(call.context, error), caller: undefined };
-  const identified = identify(stale);
+  const identified = identify(stale, credential);
   if (identified instanceof Promise || "valid" in identified) throw error;
-  return andThen(load(stale, identified), (loaded) => {
-    if ("valid" in loaded) return reject(call, loaded);
+  return andThen(load(stale, credential, presentation, identified), (loaded) => {
+    if ("valid" in loaded) return reject(call, credential, loaded);
     call.context.onStale();
-    return { ...verdictOf(stale, loaded), isStale: true };
+    return { ...verdictOf(stale, credential, presentation, loaded), isStale: true };
   });
 }
 
@@ -116,11 +127,16 @@ function staleContext(context: VerifyContext, error: unknown): VerifyContext {
   };
 }
 
-function verdictOf(call: Verification, loaded: Loaded | Invalid): Verdict {
-  if ("valid" in loaded) return reject(call, loaded);
+function verdictOf(
+  call: Verification,
+  credential: string,
+  presentation: Presentation,
+  loaded: Loaded | Invalid,
+): Verdict {
+  if ("valid" in loaded) return reject(call, credential, loaded);
   const { context } = call;
   const { identified } = loaded;
-  const verdict = evaluate(call, loaded);
+  const verdict = evaluate(context, credential, presentation, loaded);
   context.onVerdict(identified.credentialType, verdict);
   if (verdict.valid) {
     context.onValid(verdict.key.keyId);
@@ -135,7 +151,7 @@ function adopt({ context, caller }: Verification, { identified, stored }: Loaded
   if (adoption !== null) context.adopt(adoption, caller);
 }
 
-function reject({ context, credential }: Verification, verdict: Invalid): Invalid {
+function reject({ context }: Verification, credential: string, verdict: Invalid): Invalid {
   context.onVerdict(classify(credential, context.shapes).type, verdict);
   return verdict;
 }

@@ -33,8 +33,8 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Returns the value of a JSON text in UTF-8. Throws `INVALID_ARGUMENT` if it is not JSON, or exceeds the limits. */
 export function parseJson(bytes: Uint8Array, limits: ValueLimits): JsonValue {
-  requireFewValues(bytes, limits);
   const text = decodeUtf8(bytes);
+  requireFewValues(text, limits);
   const value = parseText(text);
   if (value === undefined) throw invalidArgument(BODY, `is not JSON${syntaxErrorPosition(text)}`);
   return value;
@@ -58,34 +58,43 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
  * Rejects a text with too many values, before it is parsed: 4 MiB of small objects with a name of their own each would take `JSON.parse`
  * three seconds. Looks at punctuation outside of strings; whether the text is JSON at all is left to the parser.
  */
-function requireFewValues(bytes: Uint8Array, limits: ValueLimits): void {
-  let [values, members, depth, isString] = [1, 0, 0, false];
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (isString) {
-      if (byte === BACKSLASH) at++;
-      else if (byte === QUOTE) isString = false;
-      continue;
-    }
-    if (byte === QUOTE) isString = true;
-    else if (byte === COMMA) values++;
-    else if (byte === COLON) {
+function requireFewValues(text: string, limits: ValueLimits): void {
+  let [values, members, depth] = [1, 0, 0];
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === COMMA) values++;
+    else if (code === COLON) {
       members++;
       const count = (membersAt[depth] ?? 0) + 1;
       membersAt[depth] = count;
       if (count > limits.membersOfOne) {
         throw invalidArgument(BODY, `has an object of more than ${limits.membersOfOne} members`, "TOO_MANY_ITEMS");
       }
-    } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
-    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+    } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) depth--;
+    else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
       values++;
-      if (byte === OPEN_OBJECT) members++;
+      if (code === OPEN_OBJECT) members++;
       if (++depth > MAX_JSON_DEPTH) throw invalidArgument(BODY, `is nested deeper than ${MAX_JSON_DEPTH}`, "TOO_LARGE");
       membersAt[depth] = 0;
     }
   }
   if (values > limits.values) throw tooMany(limits.values, "values");
   if (members > limits.members) throw tooMany(limits.members, "members");
+}
+
+/** Returns the position of the quote that ends the string which begins at `start`. */
+function endOfString(text: string, start: number): number {
+  let end = start;
+  do end = text.indexOf('"', end + 1);
+  while (end !== -1 && isEscaped(text, end));
+  return end === -1 ? text.length : end;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let start = at;
+  while (text.charCodeAt(start - 1) === BACKSLASH) start--;
+  return (at - start) % 2 === 1;
 }
 
 function tooMany(limit: number, what: string): Error {
