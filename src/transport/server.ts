@@ -6,6 +6,7 @@ import type { Authorize } from "../api/gateways/authorize.ts";
 import type { OnDecision } from "../api/gateways/decision.ts";
 import type { Introspect } from "../api/introspection.ts";
 import type { Implementation } from "../api/row.ts";
+import type { Rpc } from "../api/rpc.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { Guard } from "../auth/guard.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
@@ -16,7 +17,7 @@ import { createForwardAuth, FORWARD_AUTH, type ForwardAuth } from "./gateways/fo
 import { createIntrospection, INTROSPECTION, type IntrospectionPipeline } from "./gateways/introspect.ts";
 import { tracePipeline } from "./pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "./pipeline/concurrency-limiter.ts";
-import { createRpc, traceRpc } from "./pipeline/rpc-pipeline.ts";
+import { createRpc } from "./pipeline/rpc-pipeline.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./services/health.ts";
 import { registerOpenApi } from "./services/openapi.ts";
 import { createReflection } from "./services/reflection.ts";
@@ -54,79 +55,63 @@ export interface GatewayProtocol<AddressOf> {
 
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { guard, limiter, tracing } = options;
-  const check = checkOf(options);
-  const services = [...SERVICES, ...(check === undefined ? [] : [Authorization])];
-  const { health, reflection, stopping, checkReadiness } = createLifecycle(services, options.checkReadiness);
-  const rpcs = options.implementations.map((implementation) => {
-    const rpc = createRpc(implementation, guard, implementation.isReserved === true ? limiter.reserve() : limiter);
-    return tracing === undefined ? rpc : traceRpc(rpc, tracing);
-  });
-  const fastify = await createTransport({
-    ...options,
-    rpcs: [...rpcs, createRpc(health.check, guard, limiter.reserve())],
-    streams: [health.watch, ...reflection],
-    introspection: introspectionOf(options),
-    forwardAuth: forwardAuthOf(options),
-    check,
-    fastRpcs: verificationRpcs(rpcs),
-  });
-  fastify.addHook("preClose", stopping);
-  registerHealth(fastify, checkReadiness, options.workers);
+  const { implementations, introspect, guard, limiter, tracing } = options;
+  const rpcs = implementations.map((implementation) =>
+    createRpc(implementation, guard, implementation.isReserved === true ? limiter.reserve() : limiter, tracing),
+  );
+  const introspection =
+    introspect && tracePipeline(INTROSPECTION, createIntrospection(introspect, guard, limiter), tracing);
+  const fastify = await createPort(options, { services: SERVICES, rpcs, introspection });
   registerOpenApi(fastify);
   return fastify;
 }
 
 /** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
-export async function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
+export function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
+  return createPort({ ...options, corsOrigins: [] }, { services: [], rpcs: [] });
+}
+
+interface Api {
+  /** The services that reflection describes; without any there is no reflection. */
+  readonly services: readonly DescService[];
+  readonly rpcs: readonly Rpc[];
+  readonly introspection?: IntrospectionPipeline | undefined;
+}
+
+/** Creates the server of a port with an API, health and the endpoints for gateways. */
+async function createPort(options: ServerOptions, { services, rpcs, introspection }: Api): Promise<FastifyInstance> {
   const { guard, limiter } = options;
   const check = checkOf(options);
-  const services = check === undefined ? [] : [Authorization];
-  const { health, stopping, checkReadiness } = createLifecycle(services, options.checkReadiness);
-  const fastify = await createTransport({
-    ...options,
-    corsOrigins: [],
-    rpcs: [createRpc(health.check, guard, limiter.reserve())],
-    streams: [health.watch],
-    forwardAuth: forwardAuthOf(options),
-    check,
-    fastRpcs: [],
-  });
-  fastify.addHook("preClose", stopping);
-  registerHealth(fastify, checkReadiness, options.workers);
-  return fastify;
-}
-
-/** Returns health and reflection of these services, which end when the server stops. */
-function createLifecycle(services: readonly DescService[], isReady: CheckReadiness) {
+  const known = check === undefined ? services : [...services, Authorization];
   const shutdown = new AbortController();
   // A load balancer that still checks over an open connection gets "not ready".
-  const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : isReady());
-  return {
-    health: createHealth(services, checkReadiness, shutdown.signal),
-    reflection: createReflection([...services, Health], shutdown.signal),
-    stopping: async () => shutdown.abort(new Error("the server is stopping")),
-    checkReadiness,
-  };
-}
-
-function introspectionOf({ introspect, guard, limiter, tracing }: ServerOptions): IntrospectionPipeline | undefined {
-  if (introspect === undefined) return undefined;
-  const pipeline = createIntrospection(introspect, guard, limiter);
-  return tracing === undefined ? pipeline : tracePipeline(INTROSPECTION, pipeline, tracing);
+  const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
+  const health = createHealth(known, checkReadiness, shutdown.signal);
+  const reflection = services.length === 0 ? [] : createReflection([...known, Health], shutdown.signal);
+  const fastify = await createTransport({
+    ...options,
+    rpcs: [...rpcs, createRpc(health.check, guard, limiter.reserve())],
+    streams: [health.watch, ...reflection],
+    introspection,
+    forwardAuth: forwardAuthOf(options),
+    check,
+    fastRpcs: verificationRpcs(rpcs),
+  });
+  fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
+  registerHealth(fastify, checkReadiness, options.workers);
+  return fastify;
 }
 
 function forwardAuthOf({ gateways, limiter, tracing }: ServerOptions): ForwardAuth | undefined {
   if (gateways?.forwardAuth === undefined) return undefined;
   const { authorize, guard, clientAddressOf, onDecision } = gateways.forwardAuth;
-  const pipeline = createForwardAuth(authorize, guard, limiter);
-  const traced = tracing === undefined ? pipeline : tracePipeline(FORWARD_AUTH, pipeline, tracing);
-  return { pipeline: traced, clientAddressOf, onDecision };
+  const pipeline = tracePipeline(FORWARD_AUTH, createForwardAuth(authorize, guard, limiter), tracing);
+  return { pipeline, clientAddressOf, onDecision };
 }
 
 function checkOf({ gateways, limiter, tracing }: ServerOptions): Check | undefined {
   if (gateways?.extAuthz === undefined) return undefined;
   const { authorize, guard, clientAddressOf, onDecision } = gateways.extAuthz;
   const pipeline = createExtAuthz(authorize, clientAddressOf, guard, limiter);
-  return createCheck(tracing === undefined ? pipeline : tracePipeline(EXT_AUTHZ, pipeline, tracing), onDecision);
+  return createCheck(tracePipeline(EXT_AUTHZ, pipeline, tracing), onDecision);
 }

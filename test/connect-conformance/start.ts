@@ -1,7 +1,7 @@
 import { create, type DescMethodUnary, fromJsonString, type Registry, toJsonString } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import type { Rpc } from "../../src/api/rpc.ts";
-import type { StreamingRpc } from "../../src/transport/connect/register.ts";
+import type { StreamingRpc } from "../../src/transport/connect/streams.ts";
 import { type Codec, protoCodec } from "../../src/transport/fast-path/codecs.ts";
 import type { Certificate } from "../../src/transport/listener/acceptor.ts";
 import { createTransport } from "../../src/transport/transport.ts";

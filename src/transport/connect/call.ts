@@ -14,40 +14,40 @@ const GRPC_DETAIL_BYTES = 4096;
 
 /** A call over Connect, gRPC or gRPC-Web. */
 export class ConnectCall extends FastifyCall {
-  readonly #context: HandlerContext;
-  /** Whether Connect has read the request and called the RPC. */
-  isCalled = false;
+  readonly context: HandlerContext;
 
-  constructor(context: HandlerContext) {
-    const request = context.values.get(requestKey);
-    if (request === undefined) throw new Error("a call without a Fastify request");
+  constructor(context: HandlerContext, request: FastifyRequest) {
     super(request, PROTOCOLS[context.protocolName] ?? "connect");
-    this.#context = context;
+    this.context = context;
   }
 
   get maxDetailBytes(): number | undefined {
-    return this.#context.protocolName === "grpc" ? GRPC_DETAIL_BYTES : undefined;
+    return this.context.protocolName === "grpc" ? GRPC_DETAIL_BYTES : undefined;
   }
 
   override get isAbandoned(): boolean {
-    return this.#context.signal.aborted || super.isAbandoned;
+    return this.context.signal.aborted || super.isAbandoned;
   }
 
   setHeader(name: string, value: string): void {
-    this.#context.responseHeader.set(name, value);
+    this.context.responseHeader.set(name, value);
   }
 
   setTrailer(name: string, value: string): void {
-    this.#context.responseTrailer.set(name, value);
+    this.context.responseTrailer.set(name, value);
   }
 }
 
-/** Context key of the call, once it is admitted. */
+/** Context key of the call, once its protocol is known. */
 export const callKey = createContextKey<ConnectCall | undefined>(undefined);
 
 /** Returns the call of a context, always the same object. */
 export function callOf(context: HandlerContext): ConnectCall {
-  const call = context.values.get(callKey) ?? new ConnectCall(context);
+  const known = context.values.get(callKey);
+  if (known !== undefined) return known;
+  const request = context.values.get(requestKey);
+  if (request === undefined) throw new Error("a call without a Fastify request");
+  const call = new ConnectCall(context, request);
   context.values.set(callKey, call);
   return call;
 }

@@ -1,14 +1,12 @@
 import type { ConnectRouter } from "@connectrpc/connect";
-import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { assertByteStreamRequest, createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { FastifyRequest } from "fastify";
-import type { Rpc } from "../../api/rpc.ts";
 import { boundDeadlines } from "../wire/deadline.ts";
 import { renderError } from "../wire/error-handler.ts";
 import { unescapeMessage } from "../wire/grpc-error.ts";
 import { HttpError, type HttpErrorReason } from "../wire/http-error.ts";
-import type { ReadBody } from "../wire/request-body.ts";
 import { requestKey } from "./call.ts";
-import { isFramed, receiveBody, receiveQuery } from "./request-message.ts";
+import { isFramed, withoutMessage } from "./unary.ts";
 
 /** Connect's handler of an RPC, for every protocol and HTTP server. */
 type Handler = ConnectRouter["handlers"][number];
@@ -16,31 +14,26 @@ type Handler = ConnectRouter["handlers"][number];
 type Bytes = AsyncIterable<Uint8Array>;
 
 /**
- * Decorates Connect's handler: the body of a unary RPC is read completely or not at all, unread bytes are drained so that the connection
- * can serve the next request, deadlines may be of any length, and every error has our form. `reading` is undefined for a stream.
+ * Decorates Connect's handler: unread bytes of the body are drained so that the connection can serve the next request, deadlines may be of
+ * any length, and every error has our form.
  */
-export function completeHandler(handler: Handler, reading: UnaryReading | undefined): Handler {
+export function completeHandler(handler: Handler): Handler {
+  const isUnary = handler.method.methodKind === "unary";
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
-    const { body, contextValues: values } = request;
-    const incoming = values?.get(requestKey);
-    if (values === undefined || incoming === undefined || !isAsyncIterable<Uint8Array>(body)) return handler(request);
+    const incoming = request.contextValues?.get(requestKey);
+    if (incoming === undefined) return handler(request);
+    assertByteStreamRequest(request);
     const { raw } = incoming;
     // Node's headers are plain objects; reading Connect's `Headers` takes many times as long.
     const { "content-type": type = "" } = raw.headers;
     boundDeadlines(raw.headers, request.header);
-    const received = { ...request, body: drained(body) };
-    if (reading !== undefined && request.method === "GET") received.url = receiveQuery(request.url, values);
-    else if (reading !== undefined) {
-      // Connect would compare it with the bytes that it receives, which differ; the reader of the body has its own limit.
-      request.header.delete("content-length");
-      received.body = receiveBody(reading.rpc, reading.readBody, incoming, values);
-    }
+    const received = isUnary ? withoutMessage(request, type) : { ...request, body: drained(request.body) };
     const response = withError(await handler(received), incoming, handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
       response.header.set("cache-control", "no-store");
     }
     const finish = () => {
-      if (reading !== undefined) raw.resume();
+      if (isUnary) raw.resume();
       if (response.trailer !== undefined) unescapeMessage(response.trailer);
     };
     // With framed messages, the request is read when the response is, and the trailers are complete when the body is.
@@ -60,7 +53,7 @@ const BODILESS: ReadonlyMap<number, HttpErrorReason> = new Map([
 
 type Response = Awaited<ReturnType<Handler>>;
 
-/** Returns the response, or, for a refusal without a body, the error of the protocol of its request. */
+/** Returns the response, or, for a rejection without a body, the error of the protocol of its request. */
 function withError(response: Response, request: FastifyRequest, allowedMethods: readonly string[]): Response {
   const reason = response.body === undefined ? BODILESS.get(response.status) : undefined;
   if (reason === undefined) return response;
@@ -79,16 +72,6 @@ async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): Asyn
   } finally {
     finish();
   }
-}
-
-/** What a unary RPC needs to receive its request. */
-export interface UnaryReading {
-  readonly rpc: Rpc;
-  readonly readBody: ReadBody;
-}
-
-export function isAsyncIterable<T>(value: unknown): value is AsyncIterable<T> {
-  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
 /** Returns a body that is drained when the handler of a stream stops reading: unread bytes would block the connection. */

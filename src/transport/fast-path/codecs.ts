@@ -15,6 +15,7 @@ import {
 import type { Implementation } from "../../api/row.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
+import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { memoize } from "../../lib/memoize.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { readJsonMessage } from "../wire/json/reader.ts";
@@ -67,67 +68,73 @@ export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc):
   };
 }
 
-const SPACE = "[ \\t\\n\\r]*";
-/** A JSON string without escapes (RFC 8259 §7). */
-const INNER = '"[^"\\\\\\u0000-\\u001f]*"';
-const STRING = '"([^"\\\\\\u0000-\\u001f]*)"';
-/** `{"credential": "…"` */
-const CREDENTIAL = ["\\{", '"credential"', ":", STRING].join(SPACE);
-/** `{"credential": "…"}` */
-const ITEM = [CREDENTIAL, "\\}"].join(SPACE);
-
-/** The start of a request, through the white space after its credential. */
-const HEAD = new RegExp([`^${SPACE}${CREDENTIAL}`, ""].join(SPACE));
-/**
- * At most as many strings as `required_scopes` may have, in one group. Between two runs of white space there is always a character that is
- * required: two adjacent runs would try every division of the white space, in quadratic time.
- */
-const STRINGS = `\\[${SPACE}(?:(${INNER}(?:${SPACE},${SPACE}${INNER}){0,31})${SPACE})?\\]`;
-const optional = (name: string, value: string) => `(?:${[",", `"(?:${name})"`, ":", value, ""].join(SPACE)})?`;
-/** The rest: where the credential is presented, in the order of the fields. Apart from the start, which is longest, so as to read that once. */
-const TAIL = new RegExp(
-  [
-    optional("client_ip|clientIp", STRING),
-    optional("required_scopes|requiredScopes", STRINGS),
-    optional("audience", STRING),
-    `\\}${SPACE}$`,
-  ].join(""),
-  "y",
-);
-const BETWEEN_STRINGS = new RegExp(`"${SPACE},${SPACE}"`);
-const LIST_START = new RegExp(["^", "\\{", '"requests"', ":", "\\[", ""].join(SPACE));
-const NEXT_ITEM = new RegExp(`${ITEM}${SPACE}([,\\]])${SPACE}`, "y");
-const LIST_END = new RegExp(`\\}${SPACE}$`, "y");
-
-/** Neither takes a body of more than 1 MiB. */
+/** Neither RPC takes a body of more than 1 MiB. */
 const LIMITS = valueLimits(0);
 
-/** Reads the JSON of a `VerifyApiKeyRequest`: the usual text directly, any other as the complete path does. */
-export function readVerifyJson(bytes: Uint8Array): VerifyApiKeyRequest {
-  return usualRequest(decodeUtf8(bytes) ?? "") ?? readJsonMessage(VerifyApiKeyRequestSchema, bytes, LIMITS);
-}
+/** A request with a credential only, as `JSON.stringify` writes it: a third faster than `JSON.parse`. */
+const CREDENTIAL_ONLY = /^\{"credential": ?"([ !#-[\]-~]*)"\}$/;
 
-/** Returns undefined if the text is not of the usual form. */
-function usualRequest(text: string): VerifyApiKeyRequest | undefined {
-  const [head, credential = ""] = HEAD.exec(text) ?? [];
-  if (head === undefined) return undefined;
-  TAIL.lastIndex = head.length;
-  const [tail, clientIp, scopes, audience] = TAIL.exec(text) ?? [];
-  if (tail === undefined) return undefined;
-  const request = verifyRequest(credential);
-  if (clientIp !== undefined) request.clientIp = clientIp;
-  if (scopes) request.requiredScopes = scopes.slice(1, -1).split(BETWEEN_STRINGS);
-  if (audience !== undefined) request.audience = audience;
-  return request;
+/** Reads the JSON of a `VerifyApiKeyRequest`: common forms directly, any other like the fallback. */
+export function readVerifyJson(bytes: Uint8Array): VerifyApiKeyRequest {
+  const text = textOf(bytes);
+  const credential = CREDENTIAL_ONLY.exec(text)?.[1];
+  const request = credential === undefined ? toRequest(parseJson(text)) : verifyRequest(credential);
+  return request ?? readJsonMessage(VerifyApiKeyRequestSchema, bytes, LIMITS);
 }
 
 /** Reads the JSON of a `BatchVerifyApiKeysRequest` likewise. */
 export function readBatchVerifyJson(bytes: Uint8Array): BatchVerifyApiKeysRequest {
-  const requests = listOf(decodeUtf8(bytes) ?? "");
+  const requests = toRequests(parseJson(textOf(bytes)));
   if (requests === undefined) return readJsonMessage(BatchVerifyApiKeysRequestSchema, bytes, LIMITS);
   const message = create(BatchVerifyApiKeysRequestSchema);
   message.requests = requests;
   return message;
+}
+
+/** Larger bodies are left to the fallback, which counts their values before it parses them. Bytes. */
+const MAX_PARSED = 2 ** 17;
+/** Fewer than the fallback accepts. */
+const MAX_ITEMS = 4_096;
+const MAX_SCOPES = 32;
+
+/** Returns an empty text for a body that is left to the fallback. */
+function textOf(bytes: Uint8Array): string {
+  return bytes.length > MAX_PARSED ? "" : (decodeUtf8(bytes) ?? "");
+}
+
+function toRequests(json: JsonValue | undefined): VerifyApiKeyRequest[] | undefined {
+  if (!isJsonObject(json) || Object.keys(json).length !== 1 || !Array.isArray(json.requests)) return undefined;
+  if (json.requests.length > MAX_ITEMS) return undefined;
+  const requests: VerifyApiKeyRequest[] = [];
+  for (const item of json.requests) {
+    const request = toRequest(item);
+    if (request === undefined) return undefined;
+    requests.push(request);
+  }
+  return requests;
+}
+
+/** Returns undefined for a request that has other fields or values than are common. */
+function toRequest(json: JsonValue | undefined): VerifyApiKeyRequest | undefined {
+  if (!isJsonObject(json)) return undefined;
+  const request = verifyRequest("");
+  for (const name in json) {
+    const value = json[name];
+    if (name === "credential" && isText(value)) request.credential = value;
+    else if (name === "client_ip" && isText(value)) request.clientIp = value;
+    else if (name === "audience" && isText(value)) request.audience = value;
+    else if (name === "required_scopes" && isTexts(value)) request.requiredScopes = value;
+    else return undefined;
+  }
+  return request;
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === "string" && value.isWellFormed();
+}
+
+function isTexts(value: JsonValue | undefined): value is string[] {
+  return Array.isArray(value) && value.length <= MAX_SCOPES && value.every(isText);
 }
 
 /** The tag of the field `credential`: number 1, length-delimited (https://protobuf.dev/programming-guides/encoding/). */
@@ -135,11 +142,11 @@ const CREDENTIAL_TAG = 0x0a;
 /** Lengths up to here take one byte. */
 const MAX_SHORT = 0x7f;
 
-/** Reads the binary form of a `VerifyApiKeyRequest`: the one field of a usual length directly, anything else by `readAny`. */
+/** Reads the binary form of a `VerifyApiKeyRequest`: a short credential directly, anything else by `readAny`. */
 export function readVerifyProto(bytes: Uint8Array, readAny: Codec["read"]): Message {
   const length = bytes.length - 2;
-  const isUsual = bytes[0] === CREDENTIAL_TAG && bytes[1] === length && length <= MAX_SHORT;
-  const credential = isUsual ? decodeUtf8(bytes.subarray(2)) : undefined;
+  const isShort = bytes[0] === CREDENTIAL_TAG && bytes[1] === length && length <= MAX_SHORT;
+  const credential = isShort ? decodeUtf8(bytes.subarray(2)) : undefined;
   return credential ? verifyRequest(credential) : readAny(bytes);
 }
 
@@ -147,24 +154,6 @@ function verifyRequest(credential: string): VerifyApiKeyRequest {
   const message = create(VerifyApiKeyRequestSchema);
   message.credential = credential;
   return message;
-}
-
-/** Returns undefined unless the text is a list of at least one item, each of the usual form. */
-function listOf(text: string): VerifyApiKeyRequest[] | undefined {
-  const start = LIST_START.exec(text);
-  if (start === null) return undefined;
-  const requests: VerifyApiKeyRequest[] = [];
-  NEXT_ITEM.lastIndex = start[0].length;
-  for (;;) {
-    const end = NEXT_ITEM.lastIndex;
-    const [match, credential = "", separator] = NEXT_ITEM.exec(text) ?? [];
-    if (match === undefined) return undefined;
-    requests.push(verifyRequest(credential));
-    if (separator === "]") {
-      LIST_END.lastIndex = end + match.length;
-      return LIST_END.test(text) ? requests : undefined;
-    }
-  }
 }
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;

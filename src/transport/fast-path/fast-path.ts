@@ -12,7 +12,7 @@ import type { FastRpc } from "./codecs.ts";
 import { extAuthzRoutes } from "./ext-authz-route.ts";
 import { forwardAuthRoute } from "./forward-auth-route.ts";
 import { createHttp1Connections } from "./http1.ts";
-import { ANY_METHOD, type Head, POST_ONLY } from "./http1-message.ts";
+import type { Head } from "./http1-message.ts";
 import { cancelCall, Http2Call } from "./http2.ts";
 import { makeFastRoutes } from "./protocols.ts";
 
@@ -44,7 +44,7 @@ export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOption
   const find = (path: string, headers: Headers): FastRoute | undefined => {
     const type = headers["content-type"];
     const route = typeof type === "string" ? routes.get(path)?.get(type) : undefined;
-    return route !== undefined && isUsual(route, headers) && rejectionOf(headers) === undefined ? route : undefined;
+    return route !== undefined && isCommon(route, headers) && rejectionOf(headers) === undefined ? route : undefined;
   };
   const gatewayRoute = forwardAuth && forwardAuthRoute(forwardAuth, counters);
   const findHttp1 = ({ method, target, headers }: Head): FastRoute | undefined => {
@@ -53,9 +53,8 @@ export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOption
     // Neither the type of a body nor the Origin, which are the client's, matters to the endpoint.
     return isHost(headerOf(headers, "host") ?? "") && rejectionOf(headers) === undefined ? gatewayRoute : undefined;
   };
-  const methods = gatewayRoute === undefined ? POST_ONLY : ANY_METHOD;
   return {
-    http1: (node) => createHttp1Connections({ node, limits, context, find: findHttp1, methods }),
+    http1: (node) => createHttp1Connections({ node, limits, context, find: findHttp1 }),
     takeStream(stream, headers) {
       const route = headers[":method"] === "POST" ? find(headers[":path"] ?? "", headers) : undefined;
       if (route === undefined) return false;
@@ -66,7 +65,7 @@ export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOption
   };
 }
 
-function isUsual({ deadline }: FastRoute, headers: Headers): boolean {
+function isCommon({ deadline }: FastRoute, headers: Headers): boolean {
   if (headers["content-encoding"] !== undefined || headers.expect !== undefined) return false;
   if (headers.origin !== undefined) return false;
   if (!isHost(headerOf(headers, ":authority") ?? headerOf(headers, "host") ?? "")) return false;

@@ -9,7 +9,7 @@ export interface Head {
   readonly method: string;
   /** In origin form (RFC 9112 §3.2.1). */
   readonly target: string;
-  /** Names that occur several times have several values, unless the method is `POST`: then such a head is unusual. */
+  /** Names that occur several times have several values. */
   readonly headers: Headers;
   /** Bytes of the body. */
   readonly contentLength: number;
@@ -19,61 +19,49 @@ export interface Head {
 
 const END = "\r\n\r\n";
 
-/** `POST`, a target in origin form, and fields (RFC 9110 §5.5) with values of printable ASCII. */
-const USUAL_POST = /^POST \/[!-~]* HTTP\/1\.1\r\n(?:[\w!#$%&'*+.^`|~-]+:[ -~]*\r\n)+\r\n$/;
-/** The same in another method, with every value that a field may have: a gateway passes what its client has sent. */
-const USUAL = /^[A-Z]+ \/[!-~]* HTTP\/1\.1\r\n(?:[\w!#$%&'*+.^`|~-]+:[\t -~\x80-\xff]*\r\n)+\r\n$/;
+/** A method, a target in origin form, and fields (RFC 9110 §5.5). */
+const HEAD = new RegExp(
+  "^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) (/[!-~]*) HTTP/1\\.1\\r\\n" +
+    "(?:[\\w!#$%&'*+.^`|~-]+:[\\t -~\\x80-\\xff]*\\r\\n)+\\r\\n$",
+);
 
-/** The first bytes of the requests that are read, of which everything else can be distinguished. */
-export type Methods = readonly string[];
-
-export const POST_ONLY: Methods = ["POST /"];
-export const ANY_METHOD: Methods = ["GET /", "HEAD /", "POST /", "PUT /", "PATCH /", "DELETE /", "OPTIONS /"];
+/** How a head may begin. Anything else goes to Node at once: empty lines (RFC 9112 §2.2), TLS, noise. */
+const START = /^[A-Z]{1,7}(?:$| (?:$|\/))/;
+const MAX_START = "OPTIONS /".length;
 
 /** Headers that change the framing or ask for an interim response. */
-const UNUSUAL = ["transfer-encoding", "upgrade", "expect"] as const;
+const FRAMING = ["transfer-encoding", "upgrade", "expect"] as const;
 
 /**
- * Reads the head at the start of `bytes`. Returns "partial" while its end is missing, and "unusual" for everything that is not a
- * request with one of the methods in its most common form: a complete parser decides about that. `maxSize` in bytes.
+ * Reads the head at the start of `bytes`. Returns "partial" while its end is missing, and "other" for everything that is not a request in
+ * its most common form: Node's parser decides about that. `maxSize` in bytes.
  */
-export function readHead(bytes: Buffer, maxSize: number, methods: Methods = POST_ONLY): Head | "partial" | "unusual" {
-  const start = methods.find((one) => startsWith(bytes, one));
-  if (start === undefined) return "unusual";
+export function readHead(bytes: Buffer, maxSize: number): Head | "partial" | "other" {
   const end = bytes.indexOf(END, 0, "latin1");
-  if (end === -1) return bytes.length < maxSize ? "partial" : "unusual";
+  if (end === -1) {
+    const isHead = bytes.length < maxSize && START.test(bytes.toString("latin1", 0, MAX_START));
+    return isHead ? "partial" : "other";
+  }
   const size = end + END.length;
   const text = bytes.toString("latin1", 0, size);
-  const method = start.slice(0, -2);
-  const isPost = method === "POST";
-  if (size > maxSize || !(isPost ? USUAL_POST : USUAL).test(text)) return "unusual";
-  const lineEnd = text.indexOf("\r\n");
-  const headers = readFields(text, lineEnd + 2, end, isPost);
-  const contentLength = headers === undefined ? undefined : lengthOf(headers);
-  if (headers === undefined || contentLength === undefined || !isUsual(headers)) return "unusual";
-  const target = text.slice(start.length - 1, lineEnd - " HTTP/1.1".length);
+  const [, method, target] = (size <= maxSize && HEAD.exec(text)) || [];
+  if (method === undefined || target === undefined) return "other";
+  const headers = readFields(text, text.indexOf("\r\n") + 2, end);
+  const contentLength = lengthOf(headers);
+  if (contentLength === undefined || !isPlain(headers)) return "other";
   return { method, target, headers, contentLength, size };
 }
 
-/** Everything else goes to the complete parser at its first byte: other methods, empty lines (RFC 9112 §2.2), TLS, noise. */
-function startsWith(bytes: Buffer, start: string): boolean {
-  const length = Math.min(bytes.length, start.length);
-  for (let i = 0; i < length; i++) if (bytes[i] !== start.charCodeAt(i)) return false;
-  return true;
-}
-
-/** Returns undefined if a name is given twice and must not be: which of the two counts is not decided here. */
-function readFields(text: string, from: number, end: number, isOnce: boolean): Headers | undefined {
+function readFields(text: string, from: number, end: number): Headers {
   const fields: Record<string, string | string[]> = Object.create(null);
   for (let at = from; at < end; ) {
     const colon = text.indexOf(":", at);
     const lineEnd = text.indexOf("\r\n", colon);
     const name = text.slice(at, colon).toLowerCase();
     const value = trim(text, colon + 1, lineEnd);
-    const known = fields[name];
-    if (known === undefined) fields[name] = value;
-    else if (isOnce) return undefined;
-    else fields[name] = typeof known === "string" ? [known, value] : [...known, value];
+    const before = fields[name];
+    if (before === undefined) fields[name] = value;
+    else fields[name] = typeof before === "string" ? [before, value] : [...before, value];
     at = lineEnd + 2;
   }
   return fields;
@@ -96,9 +84,10 @@ function lengthOf({ "content-length": length = "0" }: Headers): number | undefin
   return typeof length === "string" && /^(?:0|[1-9]\d{0,8})$/.test(length) ? Number(length) : undefined;
 }
 
-function isUsual(headers: Headers): boolean {
+/** Returns whether Node would keep the connection open, and its framing is that of `Content-Length`. */
+function isPlain(headers: Headers): boolean {
   const { host, connection } = headers;
-  if (typeof host !== "string" || UNUSUAL.some((name) => headers[name] !== undefined)) return false;
+  if (typeof host !== "string" || FRAMING.some((name) => headers[name] !== undefined)) return false;
   return connection === undefined || (typeof connection === "string" && connection.toLowerCase() === "keep-alive");
 }
 

@@ -3,7 +3,7 @@ import type { ListenerLimits } from "../listener/limits.ts";
 import type { Http1Connections, NodeHttp1 } from "../listener/request-interceptor.ts";
 import { certificateSubjectOf } from "../wire/client-certificate.ts";
 import { type Answer, type CallContext, FastCall, type FastRoute } from "./call.ts";
-import { type Head, type Methods, readHead, writeResponse } from "./http1-message.ts";
+import { type Head, readHead, writeResponse } from "./http1-message.ts";
 
 /** A call over HTTP/1.1, whose body is complete when it is created. */
 class Http1Call extends FastCall {
@@ -37,8 +37,6 @@ export interface Http1Options {
   readonly context: CallContext;
   /** Returns the route of a request by its head, or undefined to decline it. */
   readonly find: (head: Head) => FastRoute | undefined;
-  /** The methods of requests that may have a route; the others are not read. */
-  readonly methods: Methods;
   readonly limits: Pick<ListenerLimits, "maxHeaderBytes" | "keepAliveTimeout">;
 }
 
@@ -68,7 +66,7 @@ const MAX_WAIT = { time: 1_000, reads: 8 } as const;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
- * HTTP/1.1 on one connection, for as long as every request is complete, of the usual form and accepted. With the first one that is not,
+ * HTTP/1.1 on one connection, for as long as every request is complete, of the common form and accepted. With the first one that is not,
  * the connection goes to Node's parser for good, with that request unread.
  */
 class Http1Connection {
@@ -164,11 +162,11 @@ class Http1Connection {
   /** Returns whether a request was accepted. */
   #serveNext(): boolean {
     const rest = this.#rest;
-    const { context, find, limits, methods } = this.#options;
-    const head = readHead(rest, limits.maxHeaderBytes, methods);
+    const { context, find, limits } = this.#options;
+    const head = readHead(rest, limits.maxHeaderBytes);
     if (head === "partial") return this.#wait();
-    const route = head === "unusual" ? undefined : find(head);
-    if (head === "unusual" || route === undefined || route.protocol === "grpc") return this.#handOver();
+    const route = head === "other" ? undefined : find(head);
+    if (head === "other" || route === undefined || route.protocol === "grpc") return this.#handOver();
     if (head.contentLength > route.maxBodyBytes) return this.#handOver();
     const size = head.size + head.contentLength;
     if (rest.length < size) return this.#wait();

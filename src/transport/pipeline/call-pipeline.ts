@@ -100,12 +100,13 @@ function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Err
   return error;
 }
 
-/** Decorates a pipeline with a span per call, from authentication to the response. */
+/** Decorates a pipeline with a span per call, from authentication to the response; returns it unchanged without `tracing`. */
 export function tracePipeline<Request, Response>(
   name: string,
   pipeline: Pipeline<Request, Response>,
-  tracing: Tracing,
+  tracing: Tracing | undefined,
 ): Pipeline<Request, Response> {
+  if (tracing === undefined) return pipeline;
   const spans = new WeakMap<Call, RpcSpan>();
   return {
     admit(call) {

@@ -13,19 +13,20 @@ const MAX_REQUEST_BYTES = 2 ** 20;
 
 type Response = MessageInitShape<Implementation["method"]["output"]>;
 
-/** Decorates an implementation with authorization, validation, load shedding and the error table. Every transport uses it. */
-export function createRpc(implementation: Implementation, guard: Guard, limiter: ConcurrencyLimiter): Rpc {
+/** Decorates an implementation with authorization, validation, load shedding, the error table and tracing. Every transport uses it. */
+export function createRpc(
+  implementation: Implementation,
+  guard: Guard,
+  limiter: ConcurrencyLimiter,
+  tracing?: Tracing,
+): Rpc {
   const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, check } = implementation;
+  const name = rpcName(implementation);
   const endpoint = {
     ...implementation,
-    name: rpcName(implementation),
+    name,
     validate: (request: Message) => requireValid(method.input, request, check),
   };
   const pipeline = createPipeline<Message, Response>(endpoint, guard, limiter);
-  return { method, maxRequestBytes, acceptsCompression, ...pipeline };
-}
-
-/** Decorates an RPC with a span per call, from authentication to the response. */
-export function traceRpc(rpc: Rpc, tracing: Tracing): Rpc {
-  return { ...rpc, ...tracePipeline(rpcName(rpc), rpc, tracing) };
+  return { method, maxRequestBytes, acceptsCompression, ...tracePipeline(name, pipeline, tracing) };
 }

@@ -17,14 +17,14 @@ export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
   const known = desc.fields.filter((field) => !taken.has(field) && isWritable(field)).map(({ name }) => name);
   const fieldOf = (name: string): DescField => {
     if (body.kind === "whole") {
-      throw refused(redactName(name), "is not taken from the query: the body holds the whole request");
+      throw notAllowed(redactName(name), "is not taken from the query: the body holds the whole request");
     }
     const field = findField(desc, name);
     if (field === undefined) {
       const description = `is no known query field${suggestion(name, known)}`;
       throw invalidArgument(redactName(name, known), description, "UNKNOWN_FIELD");
     }
-    if (taken.has(field)) throw refused(field.name, "is not taken from the query");
+    if (taken.has(field)) throw notAllowed(field.name, "is not taken from the query");
     return field;
   };
   return (json: JsonObject, query: string): JsonObject => {
@@ -34,16 +34,12 @@ export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
       texts.set(field, [...(texts.get(field) ?? []), decode(text, name)]);
     };
     checkAll(...splitForm(query).map((pair) => () => add(pair)));
-    const members = [...texts].map(
-      ([field, given]) =>
-        () =>
-          [field.name, toJson(json, field, given)] as const,
-    );
+    const members = [...texts].map((entry) => () => [entry[0].name, toJson(json, ...entry)] as const);
     return { ...json, ...Object.fromEntries(checkAll(...members)) };
   };
 }
 
-function refused(field: string, description: string): Error {
+function notAllowed(field: string, description: string): Error {
   return invalidArgument(field, description, "VALUE_NOT_ALLOWED");
 }
 
@@ -52,7 +48,7 @@ function toJson(json: JsonObject, field: DescField, texts: readonly string[]): J
   if (Object.hasOwn(json, nameIn(json, field)) || (texts.length > 1 && !isList)) {
     throw invalidArgument(field.name, "is given twice", "DUPLICATE_FIELD");
   }
-  if (!isWritable(field)) throw refused(field.name, "cannot be written in the query");
+  if (!isWritable(field)) throw notAllowed(field.name, "cannot be written in the query");
   const values = texts.map((text) => {
     const value = fromText(field, text);
     if (value === undefined) throw invalidArguments([notOfForm(field, text)]);
@@ -65,21 +61,12 @@ function isWritable(field: DescField): boolean {
   return field.fieldKind !== "map" && valueForm(field) !== undefined;
 }
 
-/** Returns undefined for a text that is not a value of the field. */
-function fromText({ scalar, enum: desc, message }: DescField, text: string): JsonValue | undefined {
-  switch (scalar ?? message?.typeName) {
-    case ScalarType.STRING:
-    case "google.protobuf.Timestamp":
-    case "google.protobuf.FieldMask":
-      return text;
-    case ScalarType.INT32:
-      // ProtoJSON also accepts a number as a string, and checks its range.
-      return /^-?\d{1,20}$/.test(text) ? text : undefined;
-    case ScalarType.BOOL:
-      return text === "true" || (text === "false" ? false : undefined);
-    default:
-      return desc?.values.some(({ name }) => name === text) ? text : undefined;
-  }
+/** Returns the value of a text; undefined if it is none. `readMessage` checks the values of other types. */
+function fromText({ scalar }: DescField, text: string): JsonValue | undefined {
+  if (scalar === ScalarType.BOOL) return text === "true" || (text === "false" ? false : undefined);
+  // ProtoJSON accepts more notations of a number.
+  if (scalar === ScalarType.INT32) return /^-?\d{1,20}$/.test(text) ? text : undefined;
+  return text;
 }
 
 function decode(text: string, name: string): string {

@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance } from "fastify";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "../../../gen/health/v1/health_pb.js";
 import type { Implementation } from "../../api/row.ts";
-import type { StreamingRpc } from "../connect/register.ts";
+import type { StreamingRpc } from "../connect/streams.ts";
 
 /** The dependencies of the service by name, and whether each works. */
 export type Checks = Readonly<Record<string, boolean>>;

@@ -17,7 +17,7 @@ import {
 } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { CloseSignal } from "../../lib/close-signal.ts";
 import { memoizeByIdentity } from "../../lib/memoize.ts";
-import type { StreamingRpc } from "../connect/register.ts";
+import type { StreamingRpc } from "../connect/streams.ts";
 import { withImports } from "../wire/descriptor-files.ts";
 
 const METHOD = ServerReflection.method.serverReflectionInfo;

@@ -7,7 +7,7 @@ import type { Protocol } from "./protocol.ts";
 
 /** The call and the log entry of a Fastify request. */
 export abstract class FastifyCall implements Call, CallLog {
-  protected readonly request: FastifyRequest;
+  readonly request: FastifyRequest;
   /** Read at the start: a change may commit, and be recorded, after the client has disconnected. */
   readonly peerAddress: string;
   readonly certificateSubject: string | undefined;

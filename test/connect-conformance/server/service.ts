@@ -3,7 +3,7 @@ import type { MessageShape } from "@bufbuild/protobuf";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
 import type { Call, Rpc } from "../../../src/api/rpc.ts";
-import type { StreamingRpc } from "../../../src/transport/connect/register.ts";
+import type { StreamingRpc } from "../../../src/transport/connect/streams.ts";
 import { operator } from "../../support/principal.ts";
 import { type Exchange, ofCall, ofContext, requestInfo, setMetadata } from "./exchange.ts";
 import {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ANY_METHOD, readHead } from "../../../../src/transport/fast-path/http1-message.ts";
+import { readHead } from "../../../../src/transport/fast-path/http1-message.ts";
 
 const MAX = 200;
 
@@ -9,7 +9,7 @@ function read(lines: readonly string[], first = "POST /a?b HTTP/1.1") {
 
 const HOST = "host: a";
 
-test("a usual head is parsed", () => {
+test("a head is parsed", () => {
   const head = read(["Host: a:1", "Content-LENGTH:12 ", "x-a:  b c  ", "x-empty:"]);
   expect(head).toMatchObject({ target: "/a?b", contentLength: 12, size: 76 });
   expect(head).toHaveProperty("headers", { host: "a:1", "content-length": "12", "x-a": "b c", "x-empty": "" });
@@ -26,7 +26,6 @@ test("without Content-Length the body is empty, and keep-alive is the default", 
 });
 
 test.each([
-  ["a duplicate name", [HOST, "x-a: 1", "X-A: 1"]],
   ["two lengths", [HOST, "content-length: 1", "content-length: 1"]],
   ["two hosts", [HOST, HOST]],
   ["no host", ["x-a: 1"]],
@@ -47,20 +46,22 @@ test.each([
   ["a space before the colon", [HOST, "x-a : 1"]],
   ["a line without a colon", [HOST, "x-a"]],
   ["no name", [HOST, ": 1"]],
-  ["a byte above ASCII", [HOST, "x-a: \u00e9"]],
+  ["two connection fields", [HOST, "connection: keep-alive", "connection: keep-alive"]],
+  ["two expectations", [HOST, "expect: 100-continue", "expect: 100-continue"]],
   ["a control character", [HOST, "x-a: \u0001"]],
-  ["a tab", [HOST, "x-a: 1\t2"]],
+  ["a delete", [HOST, "x-a: \u007f"]],
+  ["a line folded by a tab", [HOST, "x-a: 1", "\t2"]],
+  ["a byte above ASCII in a name", [HOST, "x\u00e9: 1"]],
   ["a line feed alone", [HOST, "x-a: 1\nx-b: 2"]],
   ["a carriage return alone", [HOST, "x-a: 1\rx-b: 2"]],
   ["more than is allowed", [HOST, `x-a: ${"a".repeat(MAX)}`]],
 ])("%s is left to Node", (_, lines) => {
-  expect(read(lines)).toBe("unusual");
+  expect(read(lines)).toBe("other");
 });
 
 test.each([
-  "HEAD / HTTP/1.1",
-  "GET / HTTP/1.1",
-  "PATCH / HTTP/1.1",
+  "TRACE / HTTP/1.1",
+  "GETS / HTTP/1.1",
   "OPTIONS * HTTP/1.1",
   "CONNECT a:1 HTTP/1.1",
   "post / HTTP/1.1",
@@ -73,57 +74,23 @@ test.each([
   "POST /",
   "",
 ])("%j is left to Node", (first) => {
-  expect(read([HOST], first)).toBe("unusual");
+  expect(read([HOST], first)).toBe("other");
 });
 
 test("an incomplete head is awaited up to its maximum size", () => {
   const whole = Buffer.from(`POST / HTTP/1.1\r\n${HOST}\r\n\r\n`);
   for (let size = 1; size < whole.length; size++) expect(readHead(whole.subarray(0, size), MAX)).toBe("partial");
   expect(readHead(Buffer.from("POST /".padEnd(MAX - 1, "A")), MAX)).toBe("partial");
-  expect(readHead(Buffer.from("POST /".padEnd(MAX, "A")), MAX)).toBe("unusual");
-  for (const start of ["\r\n", "\u0016\u0003\u0001", " POST", "GET", "P*", "POST  "])
-    expect(readHead(Buffer.from(start), MAX)).toBe("unusual");
+  expect(readHead(Buffer.from("POST /".padEnd(MAX, "A")), MAX)).toBe("other");
+  for (const start of ["\r\n", "\u0016\u0003\u0001", " POST", "CONNECTS", "P*", "POST  "])
+    expect(readHead(Buffer.from(start), MAX)).toBe("other");
 });
 
-const readAny = (lines: readonly string[], first: string) =>
-  readHead(Buffer.from(`${[first, ...lines].join("\r\n")}\r\n\r\n`, "latin1"), MAX, ANY_METHOD);
-
-test.each(["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"])("%s is read where it may have a route", (method) => {
-  expect(readAny([HOST], `${method} /a?b HTTP/1.1`)).toMatchObject({ method, target: "/a?b", contentLength: 0 });
+test.each(["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"])("%s is read", (method) => {
+  expect(read([HOST], `${method} /a?b HTTP/1.1`)).toMatchObject({ method, target: "/a?b", contentLength: 0 });
 });
 
-test("its fields may occur twice, and have tabs and bytes above ASCII", () => {
+test("fields may occur twice, and have tabs and bytes above ASCII", () => {
   const lines = [HOST, "X-A: 1", "x-a:\t2\t3 ", "x-b: \u00a0\u00e9\u00a0", "X-a:"];
-  expect(readAny(lines, "GET / HTTP/1.1")).toHaveProperty("headers", {
-    host: "a",
-    "x-a": ["1", "2\t3", ""],
-    "x-b": "\u00a0\u00e9\u00a0",
-  });
-});
-
-test.each([
-  ["two lengths", [HOST, "content-length: 1", "content-length: 1"]],
-  ["two hosts", [HOST, HOST]],
-  ["two connection fields", [HOST, "connection: keep-alive", "connection: keep-alive"]],
-  ["chunks", [HOST, "transfer-encoding: chunked"]],
-  ["an expectation", [HOST, "expect: 100-continue", "expect: 100-continue"]],
-  ["a control character", [HOST, "x-a: \u0001"]],
-  ["a delete", [HOST, "x-a: \u007f"]],
-  ["a line feed alone", [HOST, "x-a: 1\nx-b: 2"]],
-  ["a folded line", [HOST, "x-a: 1", "\t2"]],
-  ["a byte above ASCII in a name", [HOST, "x\u00e9: 1"]],
-])("%s is left to Node in every method", (_, lines) => {
-  expect(readAny(lines, "GET / HTTP/1.1")).toBe("unusual");
-});
-
-test.each(["TRACE / HTTP/1.1", "OPTIONS * HTTP/1.1", "get / HTTP/1.1", "GETS / HTTP/1.1", "GET http://a/ HTTP/1.1"])(
-  "%j is left to Node in every method",
-  (first) => {
-    expect(readAny([HOST], first)).toBe("unusual");
-  },
-);
-
-test("a POST is read as strictly as where it is the only method", () => {
-  expect(readAny([HOST, "x-a: 1", "x-a: 1"], "POST / HTTP/1.1")).toBe("unusual");
-  expect(readAny([HOST, "x-a: \u00e9"], "POST / HTTP/1.1")).toBe("unusual");
+  expect(read(lines)).toHaveProperty("headers", { host: "a", "x-a": ["1", "2\t3", ""], "x-b": "\u00a0\u00e9\u00a0" });
 });

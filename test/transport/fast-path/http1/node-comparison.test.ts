@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import { ANY_METHOD, POST_ONLY } from "../../../../src/transport/fast-path/http1-message.ts";
 import { type Seeded, seededBy } from "../../../support/seeded.ts";
 import { conversation, startEcho } from "./support.ts";
 
@@ -78,22 +77,16 @@ function isSame(seen: string, expected: string): boolean {
 
 const OTHER_METHODS = ["GET", "GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-test.each([
-  ["POST", POST_ONLY, []],
-  ["any method", ANY_METHOD, OTHER_METHODS],
-] as const)(
-  "random input in random segments is answered byte for byte like by node:http: %s",
-  async (_, methods, usual) => {
-    const seeded = seededBy("KEYHOLD_HTTP1_SEED");
-    const [ours, node] = [await startEcho({ methods }), await startEcho({ front: false })];
-    for (let round = 0; round < 1000; round++) {
-      const sent = parts(seeded, usual);
-      const [seen, expected] = await Promise.all([conversation(ours.port, sent), conversation(node.port, sent)]);
-      const same = isSame(seen, expected);
-      expect({ same, sent: sent.map(String), seen, expected }).toMatchObject({ same: true });
-    }
-    // Otherwise this would compare node:http with itself.
-    expect(ours.counts.front).toBeGreaterThan(300);
-    expect(ours.counts.node).toBeGreaterThan(50);
-  },
-);
+test("random input in random segments is answered byte for byte like by node:http", async () => {
+  const seeded = seededBy("KEYHOLD_HTTP1_SEED");
+  const [ours, node] = [await startEcho(), await startEcho({ front: false })];
+  for (let round = 0; round < 1500; round++) {
+    const sent = parts(seeded, round % 2 === 0 ? [] : OTHER_METHODS);
+    const [seen, expected] = await Promise.all([conversation(ours.port, sent), conversation(node.port, sent)]);
+    const same = isSame(seen, expected);
+    expect({ same, sent: sent.map(String), seen, expected }).toMatchObject({ same: true });
+  }
+  // Otherwise this would compare node:http with itself.
+  expect(ours.counts.front).toBeGreaterThan(450);
+  expect(ours.counts.node).toBeGreaterThan(75);
+});

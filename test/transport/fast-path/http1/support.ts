@@ -10,7 +10,6 @@ import { ApiKeysService } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js"
 import type { Call } from "../../../../src/api/rpc.ts";
 import type { Answer, CallContext, FastRoute } from "../../../../src/transport/fast-path/call.ts";
 import { createHttp1Connections } from "../../../../src/transport/fast-path/http1.ts";
-import { type Methods, POST_ONLY } from "../../../../src/transport/fast-path/http1-message.ts";
 import type { Certificate } from "../../../../src/transport/listener/acceptor.ts";
 import { defaultLimits, type ListenerLimits } from "../../../../src/transport/listener/limits.ts";
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
@@ -72,8 +71,6 @@ export interface EchoOptions {
   readonly front?: boolean;
   readonly limits?: Partial<ListenerLimits>;
   readonly certificate?: Certificate;
-  /** Those that the interceptor reads. */
-  readonly methods?: Methods;
 }
 
 const { verifyApiKey } = ApiKeysService.method;
@@ -88,12 +85,7 @@ const context: CallContext = {
 };
 
 /** A port that answers each request with its parsed form; its interceptor declines those below /node. */
-export async function startEcho({
-  front = true,
-  limits,
-  certificate,
-  methods = POST_ONLY,
-}: EchoOptions = {}): Promise<EchoServer> {
+export async function startEcho({ front = true, limits, certificate }: EchoOptions = {}): Promise<EchoServer> {
   const counts = { front: 0, node: 0 };
   const waiting = new EventEmitter();
   const allLimits = { ...defaultLimits, ...limits };
@@ -103,7 +95,6 @@ export async function startEcho({
         node,
         limits: allLimits,
         context,
-        methods,
         find({ method, target, headers }) {
           if (target.startsWith("/node")) return undefined;
           return echoRoute(({ call, body }) => {

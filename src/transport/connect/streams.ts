@@ -1,0 +1,105 @@
+import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type HandlerContext,
+  type Interceptor,
+  type MethodImpl,
+} from "@connectrpc/connect";
+import { toConnectError } from "../../api/errors.ts";
+import type { CallLog } from "../../api/rpc.ts";
+import type { Guard } from "../../auth/guard.ts";
+import type { Policy } from "../../domain/admin-scopes.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import { untilDeadline } from "../wire/deadline.ts";
+import { unexpectedCompression } from "../wire/grpc-frame.ts";
+import { HttpError } from "../wire/http-error.ts";
+import { malformed } from "../wire/protobuf.ts";
+import { codeName, rpcName } from "../wire/protocol.ts";
+import { callKey, callOf } from "./call.ts";
+import { type JsonOptions, UNKNOWN_COMPRESSION } from "./unary.ts";
+
+type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
+
+/** A streaming RPC in Connect's form. */
+export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreaming> {
+  readonly method: M;
+  /** Its policy. */
+  readonly policy: Policy;
+  /** Largest request message in bytes. */
+  readonly maxRequestBytes: number;
+  readonly serve: MethodImpl<M>;
+}
+
+/** Adds a streaming RPC. */
+export function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard, jsonOptions: JsonOptions): void {
+  const { method, maxRequestBytes: readMaxBytes, serve } = rpc;
+  const requestGate = async (context: HandlerContext) => {
+    const call = callOf(context);
+    call.log.add({ rpc: rpcName(rpc) });
+    try {
+      await guard(rpc, call);
+    } catch (error) {
+      throw report(error, call.log);
+    }
+  };
+  router.rpc(method, serve, { readMaxBytes, jsonOptions, requestGate, interceptors: [guardStream] });
+}
+
+/** Decorates a stream with the error table, the log entry, and the deadline, which ends the stream whatever it does. */
+const guardStream: Interceptor = (next) => async (request) => {
+  const call = request.contextValues.get(callKey);
+  if (!request.stream || call === undefined) return next(request);
+  const guarded = <T>(work: () => Promise<T>) =>
+    untilDeadline(work, call.context, call.log).catch((error: unknown): never => {
+      throw report(error, call.log);
+    });
+  const response = await guarded(() => next({ ...request, message: described(request.message) }));
+  return response.stream ? { ...response, message: guardItems(response.message, guarded) } : response;
+};
+
+async function* guardItems<T>(output: AsyncIterable<T>, guarded: <R>(work: () => Promise<R>) => Promise<R>) {
+  const items = output[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await guarded(() => items.next());
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    // Not awaited: at the deadline the implementation may still be waiting.
+    void items.return?.().catch(() => undefined);
+  }
+}
+
+/** Yields the requests of a stream, and translates the error of one that is unreadable. */
+async function* described<T>(requests: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* requests;
+  } catch (error) {
+    const { rawMessage, code } = describe(error);
+    // Without details: these services are not ours.
+    throw new ConnectError(rawMessage, code);
+  }
+}
+
+/** Connect's errors quote the request, which may contain a secret, and are INTERNAL for malformed Protobuf. */
+function describe(error: unknown): ConnectError {
+  // An incomplete body is a client error.
+  if (!(error instanceof ConnectError)) return new HttpError("REQUEST_CANCELLED");
+  const { code, rawMessage } = error;
+  if (rawMessage.includes("timeout value")) return toConnectError(invalidArgument("timeout", "is not well-formed"));
+  if (rawMessage.includes("unknown compression")) return new ConnectError(UNKNOWN_COMPRESSION, code);
+  if (code === Code.Internal && rawMessage.includes("compressed")) return unexpectedCompression();
+  if (code === Code.Internal || code === Code.InvalidArgument) return toConnectError(malformed());
+  if (code === Code.ResourceExhausted) return new HttpError("BODY_TOO_LARGE");
+  return error;
+}
+
+function report(cause: unknown, log: CallLog): ConnectError {
+  const error = toConnectError(cause);
+  log.add({ code: codeName(error.code) });
+  if (error.cause !== undefined) log.fault(error.cause);
+  return error;
+}

@@ -1,0 +1,180 @@
+import { create, type Message, type Registry } from "@bufbuild/protobuf";
+import { base64Decode } from "@bufbuild/protobuf/wire";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { type Compression, createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
+import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
+import { toConnectError } from "../../api/errors.ts";
+import type { Rpc } from "../../api/rpc.ts";
+import { invalidArgument } from "../../domain/errors.ts";
+import { CONNECT_DEADLINE, GRPC_DEADLINE, untilDeadline } from "../wire/deadline.ts";
+import { HEAD_BYTES, isCompressed, unframe } from "../wire/grpc-frame.ts";
+import { HttpError } from "../wire/http-error.ts";
+import { valueLimits } from "../wire/json/parse.ts";
+import { type JSON_OPTIONS, readJsonMessage } from "../wire/json/reader.ts";
+import { yieldIfLong } from "../wire/long-message.ts";
+import { malformed, readBinaryMessage } from "../wire/protobuf.ts";
+import { codeName } from "../wire/protocol.ts";
+import type { ReadBody } from "../wire/request-body.ts";
+import { type ConnectCall, callOf } from "./call.ts";
+
+/** `registry` has the types that `google.protobuf.Any` may contain. */
+export type JsonOptions = typeof JSON_OPTIONS & { readonly registry: Registry };
+
+/**
+ * Adds a unary RPC. Connect implements its protocol, but gets an empty message: Connect's errors quote the message and name no field. The
+ * RPC reads the message of an admitted call itself, with the rules and errors of the REST paths.
+ */
+export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody, jsonOptions: JsonOptions): void {
+  const compressions = rpc.acceptsCompression === false ? [] : COMPRESSIONS;
+  const decode = messageDecoder(rpc, jsonOptions.registry);
+  const read = async (call: ConnectCall) => {
+    const received = await receive(rpc, readBody, call);
+    // The caller may have been revoked while the body was in transit.
+    const principal = await rpc.admit(call);
+    return { principal, message: await decode(received, call) };
+  };
+  const serve = async (call: ConnectCall) => {
+    const { principal, message } = await logged(read(call), call);
+    // A long message is decoded, processed and encoded in a tick each.
+    await yieldIfLong(message);
+    const response = await rpc.invoke(message, principal, call);
+    await yieldIfLong(response);
+    return response;
+  };
+  const implementation = (call: ConnectCall) => untilDeadline(() => call.logged(serve(call)), call.context, call.log);
+  router.rpc(rpc.method, (_, context) => implementation(callOf(context)), {
+    jsonOptions,
+    requestGate: async (context) => {
+      const call = callOf(context);
+      await rpc.admit(call);
+      await logged(requireSupported(call, compressions), call);
+    },
+    // Connect decompresses nothing but empty messages.
+    acceptCompression: compressions.map((one) => ({ ...one, decompress: async (bytes) => new Uint8Array(bytes) })),
+  });
+}
+
+/** Adds the code of an error to the log entry, and translates it. */
+function logged<T>(work: Promise<T>, { log }: ConnectCall): Promise<T> {
+  return work.catch((cause: unknown) => {
+    const error = toConnectError(cause);
+    log.add({ code: codeName(error.code) });
+    throw error;
+  });
+}
+
+type UniversalRequest = Parameters<ConnectRouter["handlers"][number]>[0];
+
+const EMPTY = new Uint8Array();
+const EMPTY_JSON = Buffer.from("{}");
+
+/** Returns the request of a unary RPC with an empty message. */
+export function withoutMessage(request: UniversalRequest, contentType: string): UniversalRequest {
+  if (request.method === "GET") {
+    const url = new URL(request.url);
+    url.searchParams.set("message", url.searchParams.get("encoding") === "json" ? "{}" : "");
+    url.searchParams.delete("base64");
+    return { ...request, url: url.href };
+  }
+  request.header.delete("content-length");
+  const message = isJson(contentType) ? EMPTY_JSON : EMPTY;
+  return { ...request, body: createAsyncIterable([isFramed(contentType) ? encodeEnvelope(0, message) : message]) };
+}
+
+function isJson(contentType: string): boolean {
+  return contentType.includes("json");
+}
+
+/** Returns whether messages are framed: Connect does so only in streams. */
+export function isFramed(contentType: string): boolean {
+  return contentType.includes("grpc");
+}
+
+/** For a message in another compression than Connect's. */
+export const UNKNOWN_COMPRESSION = "compressed otherwise than by gzip or br";
+
+const COMPRESSIONS: readonly Compression[] = [compressionGzip, compressionBrotli];
+
+/** The names of headers in a protocol. */
+const CONNECT = { deadline: CONNECT_DEADLINE, encoding: "content-encoding", accepted: "accept-encoding" };
+const GRPC = { deadline: GRPC_DEADLINE, encoding: "grpc-encoding", accepted: "grpc-accept-encoding" };
+
+/** Rejects a deadline or compression that Connect would reject by quoting it. */
+async function requireSupported(call: ConnectCall, compressions: readonly Compression[]): Promise<void> {
+  const { deadline, encoding, accepted } = call.context.protocolName === "connect" ? CONNECT : GRPC;
+  const names = compressions.map(({ name }) => name);
+  const used = queryOf(call)?.get("compression") ?? call.header(encoding) ?? IDENTITY;
+  if (used !== IDENTITY && !names.includes(used)) {
+    const headers = { [accepted]: names.join(",") };
+    throw new ConnectError(UNKNOWN_COMPRESSION, Code.Unimplemented, headers);
+  }
+  const timeout = call.header(deadline.header);
+  if (timeout !== undefined && deadline.parse(timeout) === undefined) {
+    throw invalidArgument("timeout", "is not well-formed");
+  }
+}
+
+const IDENTITY = "identity";
+
+/** A message as it was received. */
+interface Received {
+  readonly bytes: Uint8Array;
+  readonly isJson: boolean;
+  /** The name of its compression. */
+  readonly compression: string;
+}
+
+/** Returns the query of a Connect GET. */
+function queryOf({ request: { raw } }: ConnectCall): URLSearchParams | undefined {
+  return raw.method === "GET" ? new URL(raw.url ?? "", "http://localhost").searchParams : undefined;
+}
+
+/** Reads the message of a call completely, or not at all. */
+async function receive({ maxRequestBytes: limit }: Rpc, readBody: ReadBody, call: ConnectCall): Promise<Received> {
+  const query = queryOf(call);
+  if (query !== undefined) {
+    const [message, compression] = [query.get("message") ?? "", query.get("compression") ?? IDENTITY];
+    const bytes = query.get("base64") === "1" ? decodeBase64(message) : Buffer.from(message);
+    return { bytes, isJson: query.get("encoding") === "json", compression };
+  }
+  const { raw, headers } = call.request;
+  const { "content-type": type = "", "content-encoding": encoding = IDENTITY } = headers;
+  if (!isFramed(type)) return { bytes: await readBody(raw, limit), isJson: isJson(type), compression: encoding };
+  const frame = await readBody(raw, limit + HEAD_BYTES);
+  const compression = call.header("grpc-encoding") ?? IDENTITY;
+  const bytes = unframe(frame, limit, compression !== IDENTITY);
+  return { bytes, isJson: isJson(type), compression: isCompressed(frame) ? compression : IDENTITY };
+}
+
+function decodeBase64(text: string): Uint8Array {
+  try {
+    return base64Decode(text);
+  } catch {
+    throw invalidArgument("message", "is not base64");
+  }
+}
+
+function messageDecoder({ method, maxRequestBytes, readBinary }: Rpc, registry: Registry) {
+  const limits = valueLimits(maxRequestBytes);
+  return async (received: Received, call: ConnectCall): Promise<Message> => {
+    const bytes = await decompress(received, maxRequestBytes);
+    if (received.isJson) return readJsonMessage(method.input, bytes, limits, registry);
+    if (readBinary === undefined) return readBinaryMessage(method.input, bytes, limits);
+    readBinary(bytes, call);
+    return create(method.input);
+  };
+}
+
+/** Maximum expansion of compressed messages, from 256 KiB on. JSON of a thousand similar keys expands 30 times. */
+const MAX_RATIO = 100;
+const MIN_BOUND = 262_144;
+
+async function decompress({ bytes, compression }: Received, maxBytes: number): Promise<Uint8Array> {
+  const algorithm = COMPRESSIONS.find(({ name }) => name === compression);
+  if (algorithm === undefined) return bytes;
+  try {
+    return await algorithm.decompress(bytes, Math.min(maxBytes, Math.max(MIN_BOUND, bytes.length * MAX_RATIO)));
+  } catch (error) {
+    throw ConnectError.from(error).code === Code.ResourceExhausted ? new HttpError("BODY_TOO_LARGE") : malformed();
+  }
+}
