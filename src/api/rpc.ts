@@ -28,9 +28,9 @@ export interface Call {
 /** The log entry of a call. Never contains a secret. */
 export interface CallLog {
   /** Adds fields to the log entry. */
-  add(facts: Readonly<Record<string, string>>): void;
+  add(fields: Readonly<Record<string, string>>): void;
   /** Writes a separate line with the fields so far and these. */
-  note(message: string, facts: Readonly<Record<string, unknown>>): void;
+  note(message: string, fields: Readonly<Record<string, unknown>>): void;
   /** Logs an internal error with its cause. */
   fault(error: unknown): void;
   /** Logs that an outage of the database has failed the call. */

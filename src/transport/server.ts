@@ -39,13 +39,13 @@ export interface ServerOptions
   readonly tracing?: Tracing | undefined;
 }
 
-/** The protocols in which gateways ask; one that is undefined is unknown. */
+/** The protocols in which gateways ask; an undefined protocol is not served. */
 export interface GatewayOptions {
   readonly forwardAuth?: GatewayProtocol<ClientAddressOf> | undefined;
   readonly extAuthz?: GatewayProtocol<ClientAddressByEnvoy> | undefined;
 }
 
-/** What gateways ask in one protocol, and how they and their clients are known. */
+/** A protocol of gateways: who may ask, how the address of the client is found, and who decides. */
 export interface GatewayProtocol<AddressOf> {
   readonly authorize: Authorize;
   readonly guard: Guard;
@@ -82,12 +82,12 @@ interface Api {
 async function createPort(options: ServerOptions, { services, rpcs, introspection }: Api): Promise<FastifyInstance> {
   const { guard, limiter } = options;
   const check = checkOf(options);
-  const known = check === undefined ? services : [...services, Authorization];
+  const served = check === undefined ? services : [...services, Authorization];
   const shutdown = new AbortController();
   // A load balancer that still checks over an open connection gets "not ready".
   const checkReadiness = async () => (shutdown.signal.aborted ? { accepting: false } : options.checkReadiness());
-  const health = createHealth(known, checkReadiness, shutdown.signal);
-  const reflection = services.length === 0 ? [] : createReflection([...known, Health], shutdown.signal);
+  const health = createHealth(served, checkReadiness, shutdown.signal);
+  const reflection = services.length === 0 ? [] : createReflection([...served, Health], shutdown.signal);
   const fastify = await createTransport({
     ...options,
     rpcs: [...rpcs, createRpc(health.check, guard, limiter.reserve())],

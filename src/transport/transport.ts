@@ -11,7 +11,7 @@ import { type Check, checkRpc } from "./gateways/ext-authz.ts";
 import { type ForwardAuth, registerForwardAuth } from "./gateways/forward-auth.ts";
 import { type IntrospectionPipeline, registerIntrospection } from "./gateways/introspect.ts";
 import type { Certificate } from "./listener/acceptor.ts";
-import { clientErrorHandler, refuseConnect } from "./listener/client-error.ts";
+import { clientErrorHandler, rejectConnect } from "./listener/client-error.ts";
 import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
 import { registerAccessLog } from "./pipeline/access-log.ts";
@@ -33,7 +33,7 @@ export interface TransportOptions {
   readonly forwardAuth?: ForwardAuth | undefined;
   /** Envoy's ext_authz; without it the RPC is unknown. */
   readonly check?: Check | undefined;
-  /** Whether the fast path serves usual requests of `fastRpcs` and gateways. Without it Fastify serves them with the same results. */
+  /** Whether the fast path serves common requests of `fastRpcs` and gateways. Without it Fastify serves them with the same results. */
   readonly fastPath: boolean;
   readonly fastRpcs: readonly FastRpc[];
   /** Authorizes streams; an `Rpc` authorizes its own calls. */
@@ -84,7 +84,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
     clientErrorHandler: clientErrorHandler(logger),
   });
   fastify.decorate("outages", outages);
-  fastify.server.on("connect", refuseConnect);
+  fastify.server.on("connect", rejectConnect);
   answerErrors(fastify);
   registerAccessLog(fastify, counters);
   checkHosts(fastify, rejectionOf);

@@ -9,6 +9,11 @@ export const FORWARD_AUTH = "/v2alpha1/forwardAuth";
 /** Names and values, sent unchanged, also if a name occurs twice. */
 export type Fields = readonly (readonly [name: string, value: string])[];
 
+/** Returns the fields of lines such as `X-Api-Key: a`. */
+export function fields(...lines: string[]): Fields {
+  return lines.map((line) => line.split(/: (.*)/s, 2) as [string, string]);
+}
+
 export interface Asked {
   readonly method?: string;
   /** What follows the path of the endpoint. */

@@ -43,8 +43,8 @@ export const callKey = createContextKey<ConnectCall | undefined>(undefined);
 
 /** Returns the call of a context, always the same object. */
 export function callOf(context: HandlerContext): ConnectCall {
-  const known = context.values.get(callKey);
-  if (known !== undefined) return known;
+  const existing = context.values.get(callKey);
+  if (existing !== undefined) return existing;
   const request = context.values.get(requestKey);
   if (request === undefined) throw new Error("a call without a Fastify request");
   const call = new ConnectCall(context, request);

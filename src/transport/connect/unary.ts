@@ -50,7 +50,10 @@ export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody, js
       await logged(requireSupported(call, compressions), call);
     },
     // Connect decompresses nothing but empty messages.
-    acceptCompression: compressions.map((one) => ({ ...one, decompress: async (bytes) => new Uint8Array(bytes) })),
+    acceptCompression: compressions.map((algorithm) => ({
+      ...algorithm,
+      decompress: async (bytes) => new Uint8Array(bytes),
+    })),
   });
 }
 

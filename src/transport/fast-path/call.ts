@@ -25,7 +25,7 @@ export interface Answer {
   readonly trailers?: Readonly<Record<string, string>>;
 }
 
-/** An RPC, or an endpoint that is none, in one protocol and encoding. */
+/** An RPC, or an endpoint that is no RPC, in a protocol and encoding. */
 export interface FastRoute<Req = unknown, Res = unknown> {
   readonly rpc: Pipeline<Req, Res>;
   /** The name of the RPC, for the log. */
@@ -34,12 +34,12 @@ export interface FastRoute<Req = unknown, Res = unknown> {
   readonly counter: CallCounter;
   /** Largest request body in bytes. */
   readonly maxBodyBytes: number;
-  /** The deadline of the call, where the protocol has one. */
+  /** The deadline of the call, if the protocol has deadlines. */
   readonly deadline?: Deadline;
-  /** Throws an error for `refuse`. */
+  /** Throws an error for `reject`. */
   decode(bytes: Uint8Array, call: FastCall): Req;
   answer(call: FastCall, response: Res): Answer;
-  refuse(call: FastCall, error: ConnectError): Answer;
+  reject(call: FastCall, error: ConnectError): Answer;
 }
 
 /** What all calls share. */
@@ -49,7 +49,7 @@ export interface CallContext {
   readonly writeEntry: WriteEntry;
   readonly counters: CallCounters;
   readonly budget: BodyBudget;
-  /** Runs a call whose body is complete, now or in one of the next ticks. */
+  /** Runs a call whose body is complete, now or in a later tick. */
   readonly start: (call: FastCall) => void;
 }
 
@@ -125,12 +125,12 @@ export abstract class FastCall implements Call, CallLog {
       if (principal instanceof Promise) this.#awaitAdmission(principal);
       else this.#invoke(principal);
     } catch (error) {
-      this.refuse(error);
+      this.reject(error);
     }
   }
 
   #awaitAdmission(principal: Promise<Principal>): void {
-    principal.then((known) => this.#invoke(known)).catch((error: unknown) => this.refuse(error));
+    principal.then((admitted) => this.#invoke(admitted)).catch((error: unknown) => this.reject(error));
   }
 
   #invoke(principal: Principal): void {
@@ -154,9 +154,9 @@ export abstract class FastCall implements Call, CallLog {
 
   #await(response: Promise<unknown>, deadline: number | undefined): void {
     if (deadline !== undefined && deadline <= MAX_TIMER) {
-      this.#timer = setTimeout(() => this.refuse(timedOut()), deadline - this.#elapsed());
+      this.#timer = setTimeout(() => this.reject(timedOut()), deadline - this.#elapsed());
     }
-    response.then((known) => this.#answer(known)).catch((error: unknown) => this.refuse(error));
+    response.then((value) => this.#answer(value)).catch((error: unknown) => this.reject(error));
   }
 
   #answer(response: unknown): void {
@@ -164,15 +164,15 @@ export abstract class FastCall implements Call, CallLog {
   }
 
   /** Answers with an error. */
-  refuse(error: unknown): void {
+  reject(error: unknown): void {
     if (this.isOver) return;
-    this.#finish(this.#written(() => this.#refusal(error)));
+    this.#finish(this.#written(() => this.#errorAnswer(error)));
   }
 
-  #refusal(cause: unknown): Answer {
+  #errorAnswer(cause: unknown): Answer {
     const error = toConnectError(cause);
     this.add({ code: codeName(error.code) });
-    return this.route.refuse(this, error);
+    return this.route.reject(this, error);
   }
 
   #written(write: () => Answer): Answer {
@@ -180,7 +180,7 @@ export abstract class FastCall implements Call, CallLog {
       return write();
     } catch (cause) {
       this.fault(cause);
-      return this.#refusal(new Error("the response could not be encoded", { cause }));
+      return this.#errorAnswer(new Error("the response could not be encoded", { cause }));
     }
   }
 
@@ -231,7 +231,7 @@ export abstract class FastCall implements Call, CallLog {
     this.#headers?.delete(name);
   }
 
-  /** The response headers: those that were set, and of `defaults` the others. */
+  /** Returns the response headers: those that were set, and those of `defaults` that were not. */
   responseHeaders(defaults: Readonly<Record<string, string>> = {}): HeaderList {
     const fields = ["x-request-id", this.id];
     for (const name in defaults) if (!this.#headers?.has(name)) fields.push(name, defaults[name] ?? "");
@@ -243,29 +243,28 @@ export abstract class FastCall implements Call, CallLog {
     return this;
   }
 
-  add(facts: Readonly<Record<string, string>>): void {
-    if (facts.code === undefined) this.#fields.push(facts);
-    else this.#addFailure(facts);
+  add(fields: Readonly<Record<string, string>>): void {
+    if (fields.code === undefined) this.#fields.push(fields);
+    else {
+      const { code, ...rest } = fields;
+      this.#code = code;
+      this.#fields.push(rest);
+    }
   }
 
-  #addFailure({ code = OK, ...facts }: Readonly<Record<string, string>>): void {
-    this.#code = code;
-    this.#fields.push(facts);
-  }
-
-  note(message: string, facts: Readonly<Record<string, unknown>>): void {
-    this.context.logger.info({ ...this.#factsSoFar(), ...facts }, message);
+  note(message: string, fields: Readonly<Record<string, unknown>>): void {
+    this.context.logger.info({ ...this.#fieldsSoFar(), ...fields }, message);
   }
 
   fault(error: unknown): void {
-    this.context.logger.error({ err: error, ...this.#factsSoFar() }, "fault");
+    this.context.logger.error({ err: error, ...this.#fieldsSoFar() }, "fault");
   }
 
   outage(cause: unknown): void {
-    this.context.outages.add(cause, () => this.#factsSoFar());
+    this.context.outages.add(cause, () => this.#fieldsSoFar());
   }
 
-  #factsSoFar(): object {
+  #fieldsSoFar(): object {
     const failed = this.#code === OK ? {} : { code: this.#code };
     return Object.assign({ reqId: this.id, protocol: this.route.protocol }, ...this.#fields, failed);
   }

@@ -185,7 +185,7 @@ export function writeBatchVerifyJson({ results = [] }: Verifications): string {
   return `{"results":[${results.map(writeVerifyJson).join(",")}]}`;
 }
 
-/** Returns the name of an enum value, or the number of one that has no name. */
-function nameIn({ value: known }: DescEnum, value: number | undefined): string | number | undefined {
-  return value === undefined ? undefined : (known[value]?.name ?? value);
+/** Returns the name of an enum value, or its number if it has no name. */
+function nameIn({ value: values }: DescEnum, value: number | undefined): string | number | undefined {
+  return value === undefined ? undefined : (values[value]?.name ?? value);
 }

@@ -18,7 +18,7 @@ import { makeFastRoutes } from "./protocols.ts";
 
 export interface FastPathOptions extends Omit<CallContext, "writeEntry" | "start"> {
   readonly limits: ListenerLimits;
-  /** Requests that must be refused are left to the complete path. */
+  /** Requests that it rejects are left to the fallback. */
   readonly rejectionOf: CheckHost;
   /** The forward-auth endpoint, served over HTTP/1.1, in which gateways ask. */
   readonly forwardAuth?: ForwardAuth | undefined;
@@ -26,13 +26,14 @@ export interface FastPathOptions extends Omit<CallContext, "writeEntry" | "start
   readonly check?: Check | undefined;
 }
 
-/** A body that its Content-Length says is larger is left to the complete path. Bytes. */
+/** Bytes. Larger bodies, by their Content-Length, are left to the fallback. */
 const MAX_CONTENT_LENGTH = 2 ** 17;
 
 /**
  * Serves the calls of a few RPCs, and those of gateways, ahead of Fastify and Connect, whose overhead per call is several times the work
- * of a verification. It accepts a request only in its most common form: a known path and content type, uncompressed, not from a web page;
- * from a gateway, without a body. Everything else it declines, unread. Its responses are those of the complete path, but for the differences that the comparison test lists.
+ * of a verification. It accepts a request only in its most common form: with the path and content type of a route, uncompressed, not from a
+ * web page; from a gateway, without a body. It declines everything else, unread, to the fallback: Fastify. Its responses are those of the
+ * fallback, except for the differences that the comparison test lists.
  */
 export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOptions): RequestInterceptor {
   const { logger, outages, counters, limits, budget, rejectionOf, forwardAuth, check } = options;

@@ -28,7 +28,7 @@ export function forwardAuthRoute(
       if (decision.status !== 200) call.add({ code: codeOfStatus(decision.status) });
       return answer(call, decision);
     },
-    refuse: (call, error) => answer(call, failed(error)),
+    reject: (call, error) => answer(call, failed(error)),
   };
 }
 

@@ -66,7 +66,7 @@ const MAX_WAIT = { time: 1_000, reads: 8 } as const;
 const NOTHING: Buffer = Buffer.alloc(0);
 
 /**
- * HTTP/1.1 on one connection, for as long as every request is complete, of the common form and accepted. With the first one that is not,
+ * HTTP/1.1 on one connection, for as long as every request is complete, in the common form and accepted. With the first other request,
  * the connection goes to Node's parser for good, with that request unread.
  */
 class Http1Connection {
@@ -93,7 +93,7 @@ class Http1Connection {
   }
 
   /**
-   * Closes the connection after the next response, that of the request in flight if there is one. Requests pipelined behind it are not
+   * Closes the connection after the next response: to the request in flight, if there is one. Requests pipelined behind it are not
    * served, and the client knows: the response says `Connection: close` (RFC 9112 §9.6).
    */
   startDraining(): void {
@@ -150,7 +150,7 @@ class Http1Connection {
     this.#reads = 0;
   }
 
-  /** Serves what has arrived, one request after the other. */
+  /** Serves the requests that have arrived, one after the other. */
   #serve(): void {
     this.#isServing = true;
     while (this.#rest.length > 0 && !this.#isBusy()) {

@@ -34,7 +34,7 @@ export class Http2Call extends FastCall {
     return certificateSubjectOf(this.#stream.session?.socket);
   }
 
-  /** What follows a body that is too large, or was refused, still flows, and is dropped: it must not hold the session's window. */
+  /** Drops what follows a body that is too large or was rejected: unread bytes would exhaust the window of the session. */
   receive(chunk: Uint8Array): void {
     if (this.isTooLarge || this.#buffer.add(chunk)) return;
     this.isTooLarge = true;
@@ -91,7 +91,7 @@ function listen(stream: TakenStream, call: Http2Call): void {
   stream.on("error", ignore).on("data", onData).on("end", onEnd);
 }
 
-/** Cancels the call of a stream that has closed, if it has one that is not answered. */
+/** Cancels the call of a stream that has closed, unless it is answered. */
 export function cancelCall(stream: Http2Stream & Taken): void {
   stream[CALL]?.cancel();
 }

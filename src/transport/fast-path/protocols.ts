@@ -64,7 +64,7 @@ function restForm({ method, maxRequestBytes }: Rpc, json: Codec): RouteForm {
       const body = json.write(response);
       return { status: 200, headers: call.responseHeaders(jsonFields(body)), body };
     },
-    refuse(call, error) {
+    reject(call, error) {
       const { code: status, headers, body } = errorOf(error);
       // The handler may have set it before it failed.
       call.removeHeader("etag");
@@ -82,7 +82,7 @@ function connectForm({ maxRequestBytes }: Rpc, codec: Codec, type: string): Rout
     deadline: CONNECT_DEADLINE,
     decode: codec.read,
     answer: (call, response) => answer(200, headersOf(call, type), codec.write(response)),
-    refuse(call, error) {
+    reject(call, error) {
       const headers = new Headers();
       const own = headersOf(call, "application/json");
       for (let i = 0; i + 1 < own.length; i += 2) headers.append(`${own[i]}`, `${own[i + 1]}`);
@@ -132,7 +132,7 @@ export function grpcForm<Req, Res extends object>(
       body: frame(response),
       trailers: call.trailers === undefined ? OK : { ...call.trailers, ...OK },
     }),
-    refuse(call, error) {
+    reject(call, error) {
       const trailers = grpcStatus(error, new Headers(call.trailers));
       const headers = ["content-type", GRPC_TYPE, ...call.responseHeaders()];
       return { status: 200, headers, body: NO_BODY, trailers: Object.fromEntries(trailers) };

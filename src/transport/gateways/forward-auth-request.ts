@@ -45,8 +45,8 @@ export class ForwardAuthRequest implements GatewayRequest {
 
   get originalUri() {
     if (this.#target.clientUri !== undefined) return this.#target.clientUri;
-    const [uri, ...others] = new Set(URI_HEADERS.flatMap((name) => this.header(name)).map(withoutOrigin));
-    if (others.length > 0) throw invalidArgument("headers", `name two different URIs: ${URI_HEADERS.join(", ")}`);
+    const [uri, ...different] = new Set(URI_HEADERS.flatMap((name) => this.header(name)).map(withoutOrigin));
+    if (different.length > 0) throw invalidArgument("headers", `name two different URIs: ${URI_HEADERS.join(", ")}`);
     return uri;
   }
 

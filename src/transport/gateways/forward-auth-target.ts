@@ -20,17 +20,17 @@ export function isForwardAuth(target: string): boolean {
   return target.startsWith(FORWARD_AUTH_PATH) && DELIMITERS.includes(target.charAt(FORWARD_AUTH_PATH.length));
 }
 
-/** Maximum number of configured targets that are kept; one is about 1 KB. */
-const MAX_KNOWN = 64;
+/** Maximum number of configured targets that are kept; each is about 1 KB. */
+const MAX_TARGETS = 64;
 
-const known = new Map<string, ForwardAuthTarget>();
+const targets = new Map<string, ForwardAuthTarget>();
 
-/** Does what `readTarget` does, once for a target without a part of the client. */
+/** Memoizes `readTarget` for targets without a part of the client. */
 export function targetOf(text: string): ForwardAuthTarget {
-  const found = known.get(text);
+  const found = targets.get(text);
   if (found !== undefined) return found;
   const target = readTarget(text);
-  if (target.clientUri === undefined && known.size < MAX_KNOWN) known.set(text, target);
+  if (target.clientUri === undefined && targets.size < MAX_TARGETS) targets.set(text, target);
   return target;
 }
 

@@ -43,8 +43,8 @@ export function createForwardAuth(
 }
 
 /**
- * Answers the requests of gateways ahead of every route, in every method, because a gateway may pass the one of its client: nothing else,
- * such as a preflight response of CORS, may be taken for a decision.
+ * Answers the requests of gateways ahead of every route, in every method, because a gateway may pass the method of its client. No other response,
+ * such as that to a preflight request of CORS, may be mistaken for a decision.
  */
 export function registerForwardAuth(
   fastify: FastifyInstance,

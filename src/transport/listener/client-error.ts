@@ -19,35 +19,35 @@ const REASONS: ReadonlyMap<string | undefined, HttpErrorReason> = new Map([
  */
 export function clientErrorHandler(logger: FastifyBaseLogger) {
   // Each further read of the connection fails again.
-  const refused = new WeakSet<Socket>();
+  const rejected = new WeakSet<Socket>();
   return ({ code }: { readonly code?: string }, socket: Socket): void => {
     // Bytes after a request with `Connection: close` are ignored (RFC 9112 §9.6).
-    if (code === "ECONNRESET" || code === "HPE_CLOSED_CONNECTION" || socket.destroyed || refused.has(socket)) return;
-    refused.add(socket);
+    if (code === "ECONNRESET" || code === "HPE_CLOSED_CONNECTION" || socket.destroyed || rejected.has(socket)) return;
+    rejected.add(socket);
     logger.debug({ code }, "a connection did not speak HTTP");
-    ListenerServer.afterAnswers(socket, () => refuseRest(socket, new HttpError(REASONS.get(code) ?? "HTTP_MALFORMED")));
+    ListenerServer.afterAnswers(socket, () => closeWith(socket, new HttpError(REASONS.get(code) ?? "HTTP_MALFORMED")));
   };
 }
 
 /** For Node's event `connect`. Without a listener Node drops the connection and the responses in flight. */
-export function refuseConnect({ socket }: IncomingMessage): void {
+export function rejectConnect({ socket }: IncomingMessage): void {
   // Node has removed its listeners.
   socket.on("error", () => {});
-  const refusal = new HttpError("METHOD_NOT_ALLOWED", { Allow: "GET, HEAD, POST, PATCH, DELETE" });
-  ListenerServer.afterAnswers(socket, () => refuseRest(socket, refusal));
+  const error = new HttpError("METHOD_NOT_ALLOWED", { Allow: "GET, HEAD, POST, PATCH, DELETE" });
+  ListenerServer.afterAnswers(socket, () => closeWith(socket, error));
 }
 
-/** Refuses a connection and reads it until the client closes it. */
-function refuseRest(socket: Socket, refusal: HttpError): void {
+/** Sends an error, and reads the connection until the client closes it. */
+function closeWith(socket: Socket, error: HttpError): void {
   const { writable, readableEnded } = socket;
-  if (writable) socket.end(toHttp1(refusal));
+  if (writable) socket.end(toHttp1(error));
   if (!writable || readableEnded) socket.destroySoon();
   else linger(socket);
 }
 
 /** Formats a complete response (RFC 9112 §6), because Node provides no response object without a request. */
-function toHttp1(refusal: HttpError): string {
-  const { code, headers, body } = errorResponse(refusal);
+function toHttp1(error: HttpError): string {
+  const { code, headers, body } = errorResponse(error);
   const fields = Object.entries({ ...headers, connection: "close" }).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${code} ${STATUS_CODES[code]}\r\n${fields.join("")}\r\n${body}`;
 }

@@ -89,7 +89,7 @@ export function createHttp2(
  */
 class SessionStreams {
   readonly #session: ServerHttp2Session;
-  /** The only listener of its kind on a stream, and one for all of them: each `on` is a hundredth of a small call. */
+  /** Shared by all streams, because each listener costs a hundredth of a small call. */
   readonly #onClose: (this: Http2Stream) => void;
   #open = 0;
   #isDraining = false;
@@ -134,7 +134,7 @@ class SessionStreams {
  */
 function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
   let before = 0;
-  const look = () => {
+  const check = () => {
     // "close" follows later, and the socket is gone.
     if (session.destroyed) return;
     const { bytesRead, bytesWritten } = session.socket;
@@ -144,7 +144,7 @@ function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
     if (session.closed) session.destroy();
     else session.close();
   };
-  const timer = setInterval(look, timeout).unref();
+  const timer = setInterval(check, timeout).unref();
   session.once("close", () => clearInterval(timer));
 }
 
@@ -170,13 +170,13 @@ const RECEIVE_WINDOW = 1_048_576;
  */
 function requestLimit(timeout: number): (stream: Http2Stream) => void {
   let fresh: Http2Stream[] = [];
-  const look = () => {
+  const check = () => {
     const streams = fresh;
     fresh = [];
     for (const stream of streams) if (!stream.readableEnded && !stream.destroyed) cancelAfter(stream, timeout);
   };
   return (stream) => {
-    if (!stream.endAfterHeaders && fresh.push(stream) === 1) setImmediate(look);
+    if (!stream.endAfterHeaders && fresh.push(stream) === 1) setImmediate(check);
   };
 }
 

@@ -27,10 +27,10 @@ export class ListenerServer extends Server {
   readonly #responses = new InFlightResponses(() => this.#closing && this.closeIdleConnections());
   readonly #http1: Http1Connections | undefined;
   readonly #http2: Http2;
-  readonly #entry: Acceptor;
+  readonly #acceptor: Acceptor;
   #closing = false;
   /** Whether idle connections may send one more request during shutdown. */
-  #lingering: boolean;
+  #isDelaying: boolean;
   #accepted = 0;
 
   /** Throws Node's error if the certificate or a limit cannot be used. */
@@ -50,7 +50,7 @@ export class ListenerServer extends Server {
     // A client may close its sending side and still read its response. Node has a property for that, and no option.
     Reflect.set(this, "httpAllowHalfOpen", true);
     this.#limits = limits;
-    this.#lingering = limits.drainDelay > 0;
+    this.#isDelaying = limits.drainDelay > 0;
     const serveByNode = takeConnectionListener(this);
     const cutShort = (socket: Socket) => {
       // The error of Node's parser for an incomplete request.
@@ -68,7 +68,7 @@ export class ListenerServer extends Server {
     const serve = { http1: this.#http1?.serve ?? handOver, http2: this.#http2.serve };
     const decided = (socket: Socket, protocol: Protocol) => serve[protocol](socket);
     const { sniffTimeout: timeout } = limits;
-    this.#entry = certificate
+    this.#acceptor = certificate
       ? createTlsAcceptor(certificate, timeout, decided)
       : createPlainAcceptor(timeout, decided);
     this.on("connection", (socket) => this.#accept(socket));
@@ -86,7 +86,7 @@ export class ListenerServer extends Server {
    * idle and silent connections after `drainDelay`, and the remaining ones after `closeTimeout`. Calls `callback` at the end.
    */
   override close(callback?: (error?: Error) => void): this {
-    if (this.#lingering) this.#whenNoneWaits(() => this.#close(callback));
+    if (this.#isDelaying) this.#onBacklogDrained(() => this.#close(callback));
     else this.#close(callback);
     return this;
   }
@@ -100,7 +100,7 @@ export class ListenerServer extends Server {
 
   /** Like Node's, but not during the drain delay, and not while a connection is sending the end of a large response. */
   override closeIdleConnections(): void {
-    if (!this.#lingering && !this.#responses.flushing()) super.closeIdleConnections();
+    if (!this.#isDelaying && !this.#responses.flushing()) super.closeIdleConnections();
   }
 
   /** Destroys every connection of either protocol. */
@@ -122,7 +122,7 @@ export class ListenerServer extends Server {
     this.#accepted++;
     this.#sockets.add(socket);
     socket.once("close", () => this.#sockets.delete(socket));
-    this.#entry.accept(socket);
+    this.#acceptor.accept(socket);
   }
 
   #track(response: ServerResponse): void {
@@ -138,9 +138,9 @@ export class ListenerServer extends Server {
     this.#responses.makeLast();
     this.#http1?.startDraining();
     this.#http2.startDraining();
-    const delays = this.#lingering ? [drainDelay, goawayTimeout] : [0, 0];
+    const delays = this.#isDelaying ? [drainDelay, goawayTimeout] : [0, 0];
     const timers = [
-      after(delays[0], () => this.#endResting()),
+      after(delays[0], () => this.#closeIdle()),
       after(delays[1], () => this.#http2.goAway()),
       after(closeTimeout, () => this.closeAllConnections()),
     ];
@@ -148,7 +148,7 @@ export class ListenerServer extends Server {
       for (const timer of timers) clearTimeout(timer);
       this.#http2.goAway();
       this.#closing = false;
-      this.#lingering = drainDelay > 0;
+      this.#isDelaying = drainDelay > 0;
     });
   }
 
@@ -156,17 +156,17 @@ export class ListenerServer extends Server {
    * The kernel has established connections that we have not accepted yet, and resets them when the port closes, which loses their
    * requests. Node accepts one per tick: after a tick without one there are none.
    */
-  #whenNoneWaits(close: () => void, turns = MAX_TURNS): void {
+  #onBacklogDrained(close: () => void, turns = MAX_TURNS): void {
     const before = this.#accepted;
     setImmediate(() => {
       if (this.#accepted === before || turns === 0) close();
-      else this.#whenNoneWaits(close, turns - 1);
+      else this.#onBacklogDrained(close, turns - 1);
     });
   }
 
-  #endResting(): void {
-    this.#lingering = false;
-    this.#entry.drop();
+  #closeIdle(): void {
+    this.#isDelaying = false;
+    this.#acceptor.drop();
     this.#http1?.closeIdle();
     this.#http2.drain();
     this.closeIdleConnections();

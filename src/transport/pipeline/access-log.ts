@@ -10,7 +10,7 @@ import type { CallCounters } from "./call-metrics.ts";
 declare module "fastify" {
   interface FastifyRequest {
     /** Log fields of the call, by name. */
-    facts: ({ rpc?: string; protocol?: Protocol; code?: string } & Record<string, string>) | undefined;
+    logFields: ({ rpc?: string; protocol?: Protocol; code?: string } & Record<string, string>) | undefined;
     /** Receives the outcome of the call. */
     onEnd: EndListener | undefined;
     /** Work that the log entry waits for. */
@@ -21,17 +21,17 @@ declare module "fastify" {
 /** Writes one line per request. The URL is not logged: a caller who confuses a key_id with a secret would leave the secret in the log. */
 export function registerAccessLog(fastify: FastifyInstance, counters: CallCounters): void {
   const write = createAccessLogWriter(fastify.log);
-  /** The response is complete or the client has disconnected: the outcome is known, though work may continue. */
+  /** The response is complete or the client has disconnected, although work may continue. */
   const end = (request: FastifyRequest, reply: FastifyReply) => {
     const { raw, elapsedTime: elapsed } = reply;
     // In HTTP/2 an incomplete response is also "finished" when its stream is closed.
     const status = raw.writableEnded && raw.writableFinished ? reply.statusCode : CLIENT_CLOSED_REQUEST;
-    const { rpc = "other", protocol = "rest", code = codeOfStatus(status) } = request.facts ?? {};
+    const { rpc = "other", protocol = "rest", code = codeOfStatus(status) } = request.logFields ?? {};
     counters.of(rpc, protocol).end(code, elapsed);
     request.onEnd?.(code, protocol);
     const writeLine = () => {
-      const { id, method, facts = {}, log } = request;
-      const { protocol: _, code: error, ...fields } = facts;
+      const { id, method, logFields = {}, log } = request;
+      const { protocol: _, code: error, ...fields } = logFields;
       const entry: AccessLogEntry = { reqId: id, method, status, fields: [fields], protocol, code, elapsed };
       // A gRPC error has the HTTP status 200.
       if (fields.rpc === undefined && error === undefined && status < 400) log.debug(recordOf(entry), "request");
@@ -40,9 +40,9 @@ export function registerAccessLog(fastify: FastifyInstance, counters: CallCounte
     if (request.work === undefined) writeLine();
     else request.work.then(writeLine, writeLine);
   };
-  for (const name of ["facts", "onEnd", "work"]) fastify.decorateRequest(name);
+  for (const name of ["logFields", "onEnd", "work"]) fastify.decorateRequest(name);
   fastify.addHook("onRequest", (request, reply, next) => {
-    request.facts = {};
+    request.logFields = {};
     reply.header("x-request-id", request.id);
     counters.begin();
     let isOver = false;
@@ -81,7 +81,7 @@ const INFO = 30;
 
 /**
  * Returns a function that writes the same line as `logger.info(recordOf(entry), "request")`. Pino looks for serializers, redaction and
- * formatters at each value, which takes ten times as long. A logger that is not of the kind that the command makes is called as usual.
+ * formatters at each value, which takes ten times as long. Falls back to the logger if it is not one that the command creates.
  */
 export function createAccessLogWriter(logger: FastifyBaseLogger): WriteEntry {
   const [stream, starts, time] = [symbols.streamSym, symbols.lsCacheSym, symbols.timeSym].map((symbol): unknown =>

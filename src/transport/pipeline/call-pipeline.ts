@@ -46,9 +46,9 @@ export function createPipeline<Request, Response>(
   limiter: ConcurrencyLimiter,
 ): Pipeline<Request, Response> {
   const { name, mayAnswerFromCache } = endpoint;
-  const facts = memoizable({ rpc: name });
+  const rpcField = memoizable({ rpc: name });
   const admit = (call: Call): MaybePromise<Principal> => {
-    call.log.add(facts);
+    call.log.add(rpcField);
     // Before the body is read, because it may be large.
     if (mayAnswerFromCache !== true) limiter.assertCapacity();
     const principal = guard(endpoint, call);
@@ -67,7 +67,7 @@ export function createPipeline<Request, Response>(
     const response = endpoint.handler(request, principal, call);
     if (!(response instanceof Promise)) return logKey(response, request, call);
     const answered = limiter.track(response, countedCaller(principal), endpoint.cost?.(request));
-    return endpoint.keyId === undefined ? answered : answered.then((known) => logKey(known, request, call));
+    return endpoint.keyId === undefined ? answered : answered.then((value) => logKey(value, request, call));
   };
   return {
     admit: (call) => reported(call, limiter, () => admit(call)),
@@ -111,8 +111,8 @@ export function tracePipeline<Request, Response>(
   return {
     admit(call) {
       // A call with a slow body is authorized twice.
-      const known = spans.get(call);
-      if (known !== undefined) return known.run(() => pipeline.admit(call));
+      const current = spans.get(call);
+      if (current !== undefined) return current.run(() => pipeline.admit(call));
       const span = tracing.begin(name, (header) => call.header(header));
       spans.set(call, span);
       call.log.add({ trace_id: span.traceId });

@@ -6,7 +6,7 @@ declare module "fastify" {
   }
 }
 
-/** Milliseconds between two lines of an outage; one that has no failure for so long is over. */
+/** Milliseconds between two lines of an outage; an outage without a failure for so long is over. */
 const INTERVAL = 5_000;
 
 /**
@@ -22,9 +22,9 @@ export class OutageLog {
     this.#logger = logger;
   }
 
-  /** Logs a failed call, whose fields of the log are returned by `facts`. */
-  add(cause: unknown, facts: () => object): void {
-    if (this.#timer === undefined) this.#logger.error({ err: cause, ...facts() }, "fault");
+  /** Logs a failed call. `fields` returns the log fields of the call. */
+  add(cause: unknown, fields: () => object): void {
+    if (this.#timer === undefined) this.#logger.error({ err: cause, ...fields() }, "fault");
     else this.#failed++;
     this.#timer ??= setInterval(() => this.#report(), INTERVAL).unref();
   }

@@ -17,7 +17,7 @@ export type BodyRule =
   | { readonly kind: "field" | "either"; readonly field: DescField };
 
 export interface PathBinding extends TemplateVariable {
-  /** Path from a field of the request to one of a nested message. */
+  /** Path from a field of the request to a field of a nested message. */
   readonly path: readonly DescField[];
 }
 
@@ -31,7 +31,7 @@ export interface RestRule {
 }
 
 /**
- * Returns the rules of an RPC by its `google.api.http` annotation; none without one. A rule with the body `*` and a following one that
+ * Returns the rules of an RPC by its `google.api.http` annotation; none without an annotation. A rule with the body `*` and a following one that
  * differs only in having a body field become one rule with the body "either". Throws `Error` if the annotation is invalid or unsupported.
  */
 export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
@@ -41,7 +41,7 @@ export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
     throw new Error(`${method}: additional_bindings within additional_bindings`);
   }
   const bindings: RestRule[] = [];
-  for (const next of [rule, ...rule.additionalBindings].map((one) => readBinding(method, one))) {
+  for (const next of [rule, ...rule.additionalBindings].map((binding) => readBinding(method, binding))) {
     const last = bindings.at(-1);
     const hasSamePath = last?.httpMethod === next.httpMethod && last.template.text === next.template.text;
     if (hasSamePath && last.body.kind === "whole" && next.body.kind === "field") {

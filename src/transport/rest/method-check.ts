@@ -13,7 +13,7 @@ export function checkMethods(fastify: FastifyInstance, router: PathRouter<unknow
 /** RFC 10008. Fastify supports it, although no route does, and would check its body first, with an error in another form. */
 const QUERY = "QUERY";
 
-/** Rejects a known path with an unknown method: 405 and the allowed methods. REST and Connect reject the others. */
+/** Rejects a method that no route of a path takes: 405 and the allowed methods. REST and Connect check their own paths. */
 function requireMethod(fastify: FastifyInstance, router: PathRouter<unknown>, request: FastifyRequest): void {
   const { method, raw } = request;
   if (method !== QUERY && !request.is404) return;

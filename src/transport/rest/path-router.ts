@@ -43,7 +43,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   return { text, segments: parts.map((part) => part?.plain ?? part?.fixed), verb, variables };
 }
 
-/** The result of a look-up. `segments` are percent-decoded and without the verb. */
+/** The result of a lookup. `segments` are percent-decoded and without the verb. */
 export type Lookup<T> =
   | { readonly kind: "found"; readonly value: T; readonly segments: readonly string[] }
   | { readonly kind: "wrong-method"; readonly allowed: readonly string[] }
@@ -90,7 +90,7 @@ export class PathRouter<T> {
     return isUnknown ? { kind: "unknown", nearest: this.#nearestTo(path) } : found;
   }
 
-  /** Finds the template without the usual mistakes: a slash at the end, an encoded colon, a misspelt verb. */
+  /** Finds the template without common mistakes: a slash at the end, an encoded colon, a misspelt verb. */
   #nearestTo(path: string): string | undefined {
     const [, resource = "", verb] = /^\/(.*?)(?:(?::|%3a)([a-z]*))?\/?$/i.exec(path) ?? [];
     const segments = resource.split("/").map(decodeSegment);

@@ -14,15 +14,15 @@ import type { RestRule } from "./http-rule.ts";
 export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
   const taken = new Set(variables.map(({ path: [first] }) => first));
   if (body.kind === "field" || body.kind === "either") taken.add(body.field);
-  const known = desc.fields.filter((field) => !taken.has(field) && isWritable(field)).map(({ name }) => name);
+  const queryFields = desc.fields.filter((field) => !taken.has(field) && isWritable(field)).map(({ name }) => name);
   const fieldOf = (name: string): DescField => {
     if (body.kind === "whole") {
       throw notAllowed(redactName(name), "is not taken from the query: the body holds the whole request");
     }
     const field = findField(desc, name);
     if (field === undefined) {
-      const description = `is no known query field${suggestion(name, known)}`;
-      throw invalidArgument(redactName(name, known), description, "UNKNOWN_FIELD");
+      const description = `is no known query field${suggestion(name, queryFields)}`;
+      throw invalidArgument(redactName(name, queryFields), description, "UNKNOWN_FIELD");
     }
     if (taken.has(field)) throw notAllowed(field.name, "is not taken from the query");
     return field;

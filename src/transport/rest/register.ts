@@ -29,7 +29,7 @@ export interface Routes {
   readonly registry: Registry;
 }
 
-/** Creates the routes of RPCs from their `google.api.http` annotations. Throws `Error` if one is invalid or two collide. */
+/** Creates the routes of RPCs from their `google.api.http` annotations. Throws `Error` if an annotation is invalid or two collide. */
 export function makeRoutes(rpcs: readonly Rpc[]): Routes {
   const files = [file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)];
   const registry = createRegistry(...withImports(files));
@@ -51,7 +51,7 @@ export function registerRest(fastify: FastifyInstance, routes: Routes, readBody:
   // Fastify matches the first segment, which is literal; the router does the rest.
   const mounts = new Set(routes.templates.map(({ segments: [first] }) => `/${first}/*`));
   // OPTIONS is handled by CORS.
-  const method = fastify.supportedMethods.filter((one) => one !== "OPTIONS");
+  const method = fastify.supportedMethods.filter((name) => name !== "OPTIONS");
   const handler = serve(routes, readBody);
   for (const url of mounts) fastify.route({ method, url, exposeHeadRoute: false, handler });
 }

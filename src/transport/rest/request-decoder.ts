@@ -31,7 +31,7 @@ export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry):
   const read = updateReader(desc, binding, (json) => readMessage(desc, json, registry));
   return ({ segments, query, body }) => {
     let json = body.length === 0 ? {} : bodyToRequest(desc, rule, body, limits);
-    // Without fields no parameter can be a misspelt one: caches and key loaders add their own, such as kid to the JWKS.
+    // Without fields no parameter can be a misspelt field: caches and key loaders add their own, such as kid to the JWKS.
     if (query !== "" && desc.fields.length > 0) json = readQuery(json, query);
     for (const { path, fieldPath, segment } of variables)
       json = withVariable(json, path, segments[segment] ?? "", fieldPath);
@@ -51,7 +51,7 @@ function bodyToRequest(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, lim
 
 /**
  * Returns whether the body is the whole request rather than its one field. `{}` is that field, without values. A name that only the
- * request has decides, so that a misspelt one beside it is reported at its position.
+ * request has decides, so that a misspelt name beside it is reported at its position.
  */
 function isWrapped(desc: DescMessage, { message: resource }: DescField, body: JsonValue): boolean {
   if (!isJsonObject(body)) return false;
@@ -61,17 +61,17 @@ function isWrapped(desc: DescMessage, { message: resource }: DescField, body: Js
   return ofRequest.length > 0 && (ofRequest.length === names.length || !ofRequest.every(isOfResource));
 }
 
-/** Sets a field from the path. The body may have it too, with the same value; `readMessage` rejects one of another type. */
+/** Sets a field from the path. The body may have it too, with the same value; `readMessage` rejects a value of another type. */
 function withVariable(json: JsonObject, [field, ...inner]: readonly DescField[], text: string, at: string): JsonObject {
   if (field === undefined) throw new Error("an empty field path");
-  const given = valueIn(json, field);
+  const existing = valueIn(json, field);
   const name = nameIn(json, field);
   if (inner.length > 0) {
-    if (given !== null && !isJsonObject(given)) return json;
-    return { ...json, [name]: withVariable(given ?? {}, inner, text, at) };
+    if (existing !== null && !isJsonObject(existing)) return json;
+    return { ...json, [name]: withVariable(existing ?? {}, inner, text, at) };
   }
-  if (given !== null && typeof given !== "string") return json;
-  if (given !== null && given !== "" && given !== text) {
+  if (existing !== null && typeof existing !== "string") return json;
+  if (existing !== null && existing !== "" && existing !== text) {
     throw invalidArgument(at, "is not the same in the body as in the path", "VALUE_NOT_ALLOWED");
   }
   return { ...json, [name]: text };

@@ -25,12 +25,12 @@ function encode(desc: DescMessage, init: Init, registry: Registry): string {
   return JSON.stringify(toJson(desc, create(desc, init), { ...JSON_OPTIONS, registry }));
 }
 
-/** Bytes, because a joined text would be encoded in one tick when it is sent. */
+/** Returns bytes, because a joined text would be encoded in a single tick when it is sent. */
 async function encodeLong(desc: DescMessage, response: Init, list: ListOfMessages, registry: Registry) {
   const items = await mapInSlices(itemsOf(response, list), (item) => Buffer.from(encode(list.message, item, registry)));
-  const others = JSON.parse(encode(desc, { ...response, [list.localName]: [] }, registry));
-  delete others[list.name];
-  const end = Object.entries(others).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`);
+  const rest = JSON.parse(encode(desc, { ...response, [list.localName]: [] }, registry));
+  delete rest[list.name];
+  const end = Object.entries(rest).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`);
   const parts = items.flatMap((item, place) => (place === 0 ? [item] : [COMMA, item]));
   return Buffer.concat([Buffer.from(`{"${list.name}":[`), ...parts, Buffer.from(`]${end.join("")}}`)]);
 }

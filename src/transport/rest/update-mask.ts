@@ -11,7 +11,7 @@ export function isFieldMask({ message }: DescField): boolean {
 
 /**
  * Returns a function that reads the JSON of a request. AIP-134: a PATCH without `update_mask` changes the fields present in the body.
- * Protobuf cannot distinguish an empty list from an absent one, JSON can: `{"scopes": []}` clears the scopes. A mask with the present
+ * Protobuf cannot distinguish an empty list from an absent one, but JSON can: `{"scopes": []}` clears the scopes. A mask with the present
  * fields is therefore added. Fields bound by the path identify the resource and are excluded. The JSON of another rule is read unchanged.
  */
 export function updateReader(desc: DescMessage, binding: RestRule, read: (json: JsonObject) => Message): typeof read {
@@ -21,9 +21,9 @@ export function updateReader(desc: DescMessage, binding: RestRule, read: (json: 
   const bound = new Set(binding.variables.map(({ path }) => path.at(-1)));
   const { message } = resource;
   return (json) => {
-    const given = valueIn(json, mask);
+    const stated = valueIn(json, mask);
     const value = valueIn(json, resource);
-    if ((given !== null && given !== "") || !isJsonObject(value)) return read(json);
+    if ((stated !== null && stated !== "") || !isJsonObject(value)) return read(json);
     const fields = Object.keys(value).map((name) => findField(message, name));
     const names = fields.flatMap((field) => (field === undefined || bound.has(field) ? [] : [field.jsonName]));
     if (names.length === 0) return read(json);

@@ -47,7 +47,7 @@ const MAX_REQUEST_BYTES = 4096;
  * `stopping` ends the watches, which would otherwise keep their connections open.
  */
 export function createHealth(services: readonly DescService[], checkReadiness: CheckReadiness, stopping: AbortSignal) {
-  const known = new Set(["", ...services.map(({ typeName }) => typeName)]);
+  const names = new Set(["", ...services.map(({ typeName }) => typeName)]);
   const statusNow = async () => (isReady(await checkReadiness()) ? Status.SERVING : Status.NOT_SERVING);
   const check: Implementation<typeof Health.method.check> = {
     method: Health.method.check,
@@ -56,7 +56,7 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
     maxRequestBytes: MAX_REQUEST_BYTES,
     acceptsCompression: false,
     handler: async ({ service }) => {
-      if (!known.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
+      if (!names.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
       return { status: await statusNow() };
     },
   };
@@ -65,7 +65,7 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
     policy: "probe",
     maxRequestBytes: MAX_REQUEST_BYTES,
     serve: ({ service }, { signal }) => {
-      const status = known.has(service) ? statusNow : async () => Status.SERVICE_UNKNOWN;
+      const status = names.has(service) ? statusNow : async () => Status.SERVICE_UNKNOWN;
       return changes(status, signal, stopping);
     },
   };

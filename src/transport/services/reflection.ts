@@ -105,7 +105,7 @@ class Catalog {
     }
   }
 
-  /** Answers a request. Files that its stream has `sent` are not sent again as dependencies. Throws `INVALID_ARGUMENT` for an empty one. */
+  /** Answers a request. Files that its stream has `sent` are not sent again as dependencies. Throws `INVALID_ARGUMENT` for an empty request. */
   answer(question: Request["messageRequest"], sent: Set<DescFile>) {
     switch (question.case) {
       case "fileByFilename":
@@ -137,7 +137,7 @@ class Catalog {
   #send(file: DescFile | undefined, sent: Set<DescFile>) {
     if (file === undefined) return NOT_FOUND;
     const files = withImports([file], sent);
-    for (const one of files) sent.add(one);
+    for (const each of files) sent.add(each);
     const fileDescriptorProto = Array.from(files, bytesOf);
     return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
   }

@@ -30,10 +30,10 @@ export const GRPC_DEADLINE: Deadline = {
   longest: `${Math.floor(MAX_TIMER / 1000)}S`,
 };
 
-/** Shortens the deadlines that Connect would pass to a timer unchanged. `given` is the same header, which is faster to read. */
-export function boundDeadlines(given: IncomingHttpHeaders, header: Headers): void {
+/** Shortens the deadlines that Connect would pass to a timer unchanged. `fields` has the same header, and is faster to read. */
+export function boundDeadlines(fields: IncomingHttpHeaders, header: Headers): void {
   for (const { header: name, parse, longest } of [CONNECT_DEADLINE, GRPC_DEADLINE]) {
-    const value = headerOf(given, name);
+    const value = headerOf(fields, name);
     if (value !== undefined && (parse(value) ?? 0) > MAX_TIMER) header.set(name, longest);
   }
 }

@@ -56,20 +56,20 @@ export interface ErrorResponse {
 }
 
 /** Returns the response to a request that fails outside of an RPC: a gRPC status for gRPC and gRPC-Web, otherwise a REST error. */
-export function renderError(error: ConnectError, { headers, raw, facts }: FastifyRequest): ErrorResponse {
+export function renderError(error: ConnectError, { headers, raw, logFields }: FastifyRequest): ErrorResponse {
   // RFC 9112 requires the status 400 for malformed requests, whatever the protocol above.
   const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED" && raw.httpVersionMajor === 1;
   const grpc = isMalformed ? undefined : grpcTypeOf(headers["content-type"]);
   if (grpc === undefined) {
     const response = errorResponse(error);
-    // Fastify rejects a malformed URL before the hook that sets `facts`.
-    if (facts !== undefined) facts.code = response.status;
+    // Fastify rejects a malformed URL before the hook that sets `logFields`.
+    if (logFields !== undefined) logFields.code = response.status;
     return response;
   }
   const { protocol, type } = grpc;
-  const known = asGrpcError(error);
-  if (facts !== undefined) Object.assign(facts, { protocol, code: codeName(known.code) });
-  const status = Object.fromEntries(grpcStatus(known));
+  const grpcError = asGrpcError(error);
+  if (logFields !== undefined) Object.assign(logFields, { protocol, code: codeName(grpcError.code) });
+  const status = Object.fromEntries(grpcStatus(grpcError));
   if (protocol === "grpc") return { code: 200, headers: { "content-type": type }, trailers: status };
   return { code: 200, headers: { "content-type": type, ...status } };
 }

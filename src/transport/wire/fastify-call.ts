@@ -11,15 +11,15 @@ export abstract class FastifyCall implements Call, CallLog {
   /** Read at the start: a change may commit, and be recorded, after the client has disconnected. */
   readonly peerAddress: string;
   readonly certificateSubject: string | undefined;
-  readonly #facts: Record<string, string>;
+  readonly #logFields: Record<string, string>;
 
   constructor(request: FastifyRequest, protocol: Protocol) {
     this.request = request;
     this.peerAddress = request.socket.remoteAddress ?? "";
     this.certificateSubject = certificateSubjectOf(request.socket);
-    request.facts ??= {};
-    request.facts.protocol = protocol;
-    this.#facts = request.facts;
+    request.logFields ??= {};
+    request.logFields.protocol = protocol;
+    this.#logFields = request.logFields;
   }
 
   abstract setHeader(name: string, value: string): void;
@@ -54,20 +54,20 @@ export abstract class FastifyCall implements Call, CallLog {
     return this;
   }
 
-  add(facts: Readonly<Record<string, string>>): void {
-    Object.assign(this.#facts, facts);
+  add(fields: Readonly<Record<string, string>>): void {
+    Object.assign(this.#logFields, fields);
   }
 
-  note(message: string, facts: Readonly<Record<string, unknown>>): void {
-    this.request.log.info({ reqId: this.request.id, ...this.#facts, ...facts }, message);
+  note(message: string, fields: Readonly<Record<string, unknown>>): void {
+    this.request.log.info({ reqId: this.request.id, ...this.#logFields, ...fields }, message);
   }
 
   fault(error: unknown): void {
-    this.request.log.error({ reqId: this.request.id, err: error, ...this.#facts }, "fault");
+    this.request.log.error({ reqId: this.request.id, err: error, ...this.#logFields }, "fault");
   }
 
   outage(cause: unknown): void {
-    this.request.server.outages.add(cause, () => ({ reqId: this.request.id, ...this.#facts }));
+    this.request.server.outages.add(cause, () => ({ reqId: this.request.id, ...this.#logFields }));
   }
 
   onEnd(listener: EndListener): void {

@@ -7,7 +7,6 @@ import { malformed } from "./protobuf.ts";
 export const HEAD_BYTES = 5;
 
 const LENGTH_AT = 1;
-const LENGTH_BYTES = 4;
 
 /** Does what Connect's `encodeEnvelope` does in a fraction of the time. The frame may be memoized, and must not retain a pool of buffers. */
 export function toFrame(message: Uint8Array): Uint8Array {
@@ -23,32 +22,21 @@ export function isCompressed(frame: Uint8Array): boolean {
   return ((frame[0] ?? 0) & compressedFlag) !== 0;
 }
 
-/** Returns the one message of a unary call. `limit` in bytes. Throws an error for the client, as Connect does for the same bytes. */
+/** Returns the message of a unary call. `limit` in bytes. Throws an error for the client. */
 export function unframe(bytes: Uint8Array, limit: number, acceptsCompressed = false): Uint8Array {
-  if (bytes.length === 0) throw missing();
-  const end = endOfFrame(bytes, 0, limit);
+  if (bytes.length === 0) throw unimplemented("missing input message");
+  if (bytes.length < HEAD_BYTES) throw malformed();
+  const length = lengthOf(bytes);
+  if (length > limit) throw new HttpError("BODY_TOO_LARGE");
   if (!acceptsCompressed && isCompressed(bytes)) throw unexpectedCompression();
-  if (end < bytes.length) {
-    endOfFrame(bytes, end, limit);
-    throw new ConnectError("protocol error: received extra input message for unary method", Code.Unimplemented);
-  }
+  const end = HEAD_BYTES + length;
+  if (end > bytes.length) throw malformed();
+  if (end < bytes.length) throw unimplemented("received extra input message");
   return bytes.subarray(HEAD_BYTES);
 }
 
-function endOfFrame(bytes: Uint8Array, start: number, limit: number): number {
-  const here = bytes.length - start;
-  if (here < HEAD_BYTES) throw malformed();
-  const length = lengthAt(bytes, start + LENGTH_AT);
-  if (length > limit) throw new HttpError("BODY_TOO_LARGE");
-  // Connect's handler does the same: it ignores a prefix that nothing follows.
-  if (start === 0 && here === HEAD_BYTES && length > 0) throw missing();
-  const end = start + HEAD_BYTES + length;
-  if (end > bytes.length) throw malformed();
-  return end;
-}
-
-function missing(): Error {
-  return new ConnectError("protocol error: missing input message for unary method", Code.Unimplemented);
+function unimplemented(problem: string): Error {
+  return new ConnectError(`protocol error: ${problem} for unary method`, Code.Unimplemented);
 }
 
 /** gRPC requires INTERNAL (doc/compression.md). */
@@ -57,8 +45,8 @@ export function unexpectedCompression(): ConnectError {
 }
 
 /** Without a DataView, which costs more to create than to read four bytes. */
-function lengthAt(bytes: Uint8Array, index: number): number {
+function lengthOf(frame: Uint8Array): number {
   let length = 0;
-  for (let i = index; i < index + LENGTH_BYTES; i++) length = length * 256 + (bytes[i] ?? 0);
+  for (let i = LENGTH_AT; i < HEAD_BYTES; i++) length = length * 256 + (frame[i] ?? 0);
   return length;
 }

@@ -38,7 +38,7 @@ export function headersOf(headers: Headers): [name: string, value: string][] {
 
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 
-/** Returns the client's request id (`X-Request-Id`) if it is well-formed. */
-export function requestIdOf(given: unknown): string {
-  return typeof given === "string" && REQUEST_ID.test(given) ? given : randomUUID();
+/** Returns the client's request id (`X-Request-Id`) if it is well-formed, and otherwise a new one. */
+export function requestIdOf(header: unknown): string {
+  return typeof header === "string" && REQUEST_ID.test(header) ? header : randomUUID();
 }

@@ -53,8 +53,8 @@ export class HttpError extends ConnectError {
 
   /** `headers` are added to the response; `message` replaces that of the reason. */
   constructor(reason: HttpErrorReason, headers: Readonly<Record<string, string>> = {}, message?: string) {
-    const { code, message: usual } = HTTP_ERRORS[reason];
-    super(message ?? usual, code, headers, [{ desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } }]);
+    const { code, message: text } = HTTP_ERRORS[reason];
+    super(message ?? text, code, headers, [{ desc: ErrorInfoSchema, value: { reason, domain: ERROR_DOMAIN } }]);
     this.reason = reason;
   }
 

@@ -39,10 +39,10 @@ export class BodyBudget {
 
 const EMPTY = new Uint8Array();
 
-/** The call whose body is received. An object, because a closure per call would cost as much as the buffer. */
+/** The call whose body is received: an object, because a closure per call would cost as much as the buffer. */
 export interface BodyOwner {
   /** Called at most once, when the body is evicted; nothing of it is kept then. */
-  refuse(error: Error): void;
+  reject(error: Error): void;
 }
 
 /** A request body that is being received. */
@@ -99,7 +99,7 @@ export class BodyBuffer implements Linked<BodyBuffer> {
 
   evict(): void {
     this.drop();
-    this.#owner.refuse(
+    this.#owner.reject(
       new KeyholdError("OVERLOADED", "the request body was too slow for a busy server; retry after 1 s"),
     );
   }
@@ -120,14 +120,14 @@ const MANY_ITEMS = 4096;
  * gets one long body: the work of a batch of 1,000 takes tens of milliseconds, and dozens of them in one tick would stop the process.
  */
 export function bodyReader(budget: BodyBudget): ReadBody {
-  const turns = new TickBudget<() => void>((resume) => resume(), 1);
+  const tick = new TickBudget<() => void>((resume) => resume(), 1);
   return async (raw, limit) => {
     if (hasNoBody(raw)) return NO_BODY;
     if (Number(raw.headers["content-length"]) > limit) throw new HttpError("BODY_TOO_LARGE");
     // An aborted HTTP/2 request may never end or close.
     if (raw.destroyed || raw.aborted) throw new HttpError("REQUEST_CANCELLED");
     return new Promise((resolve, reject) => {
-      let buffer: BodyBuffer | undefined = new BodyBuffer(limit, budget, { refuse: fail });
+      let buffer: BodyBuffer | undefined = new BodyBuffer(limit, budget, { reject: fail });
       function fail(error: Error): void {
         buffer?.drop();
         buffer = undefined;
@@ -145,7 +145,7 @@ export function bodyReader(budget: BodyBudget): ReadBody {
         buffer = undefined;
         if (bytes === undefined) return;
         if (bytes.length < MANY_ITEMS) resolve(bytes);
-        else turns.enter(() => resolve(bytes));
+        else tick.enter(() => resolve(bytes));
       });
     });
   };

@@ -62,7 +62,7 @@ const timeouts = ["connect-timeout-ms", "grpc-timeout"].flatMap((name) => {
     name: `${name} ${text}, credential "${credential}"`,
     request: calling(credential, { [name]: text }),
     ways: ({ protocol }) => protocol === (unit === "" ? "connect" : "grpc"),
-    // The complete path refuses a malformed one.
+    // The fallback rejects a malformed value.
     isTaken: () => MALFORMED_TIMEOUTS.every((malformed) => text !== `${malformed}${unit}`),
   });
   return [

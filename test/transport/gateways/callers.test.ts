@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { table } from "../../support/conformance.ts";
-import { type Asked, type Fields, FORWARD_AUTH, forwardAuth } from "../../support/forward-auth.ts";
+import { type Asked, type Fields, FORWARD_AUTH, fields, forwardAuth } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { lastRequest } from "../../support/log-lines.ts";
 import { issue } from "../../support/rest.ts";
@@ -108,10 +108,7 @@ describe("by network", () => {
   test("another peer is refused, whatever it says and has", async () => {
     await expectRefused({
       from: "127.0.0.1",
-      headers: [
-        ["X-Forwarded-For", "127.0.0.9"],
-        ["X-Real-IP", "10.0.0.1"],
-      ],
+      headers: fields("X-Forwarded-For: 127.0.0.9", "X-Real-IP: 10.0.0.1"),
     });
     await expectRefused({ from: "127.0.0.12", headers: token(suite.token("keyhold:verify")) });
   });

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { table } from "../../support/conformance.ts";
-import { type Asked, type Fields, forwardAuth } from "../../support/forward-auth.ts";
+import { type Asked, type Fields, fields, forwardAuth } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { issue, paths } from "../../support/rest.ts";
 
@@ -45,57 +45,15 @@ describe.each(["on", "off"])("with the fast path %s", (fastPath) => {
         () => [["X-Original-URL", `https://a.example/?api_key=${secret}`]],
         200,
       ],
-      [
-        "the same one in both",
-        () => [
-          ["Cookie", `key=${secret}`],
-          ["X-Original-URI", `/?api_key=${secret}`],
-        ],
-        200,
-      ],
+      ["the same one in both", () => fields(`Cookie: key=${secret}`, `X-Original-URI: /?api_key=${secret}`), 200],
       ["two cookies", () => [["Cookie", `key=${secret}; key=${other}`]], 400],
       ["two parameters", () => [["X-Original-URI", `/?api_key=${secret}&api_key=${other}`]], 400],
-      [
-        "two different ones",
-        () => [
-          ["Cookie", `key=${secret}`],
-          ["X-Original-URI", `/?api_key=${other}`],
-        ],
-        400,
-      ],
+      ["two different ones", () => fields(`Cookie: key=${secret}`, `X-Original-URI: /?api_key=${other}`), 400],
       // The one that the gateway writes, and one that its client has sent.
-      [
-        "two URIs",
-        () => [
-          ["X-Original-URI", `/?api_key=${secret}`],
-          ["X-Forwarded-Uri", `/?api_key=${other}`],
-        ],
-        400,
-      ],
-      [
-        "one URI twice, different",
-        () => [
-          ["X-Original-URI", `/?api_key=${secret}`],
-          ["X-Original-URI", "/"],
-        ],
-        400,
-      ],
-      [
-        "places that are not configured",
-        () => [
-          ["Authorization", `Bearer ${secret}`],
-          ["X-Api-Key", secret],
-        ],
-        401,
-      ],
-      [
-        "those beside one that is",
-        () => [
-          ["Authorization", `Bearer ${other}`],
-          ["Cookie", `key=${secret}`],
-        ],
-        200,
-      ],
+      ["two URIs", () => fields(`X-Original-URI: /?api_key=${secret}`, `X-Forwarded-Uri: /?api_key=${other}`), 400],
+      ["one URI twice, different", () => fields(`X-Original-URI: /?api_key=${secret}`, "X-Original-URI: /"), 400],
+      ["places that are not configured", () => fields(`Authorization: Bearer ${secret}`, `X-Api-Key: ${secret}`), 401],
+      ["those beside one that is", () => fields(`Authorization: Bearer ${other}`, `Cookie: key=${secret}`), 200],
     ]);
     test.for(ROWS)("%s", async ([, headers, status]) => expect(await ask(headers())).toBe(status));
 
@@ -111,13 +69,7 @@ describe.each(["on", "off"])("with the fast path %s", (fastPath) => {
     const fields = { credential: secret, audience: ["billing"], algorithm: "TOKEN_ALGORITHM_JWT" };
     const { token } = (await suite.rest("POST", `${paths.keys}:derive`, fields)).body.token;
     const given = (suffix: string, uri: string) =>
-      ask(
-        [
-          ["X-Api-Key", token],
-          ["X-Forwarded-Uri", uri],
-        ],
-        { suffix },
-      );
+      ask(fields(`X-Api-Key: ${token}`, `X-Forwarded-Uri: ${uri}`), { suffix });
     expect(await given("?audience=billing", "/?audience=billing")).toBe(400);
     expect(
       await given(
@@ -128,22 +80,18 @@ describe.each(["on", "off"])("with the fast path %s", (fastPath) => {
     expect(await given("?audience=billing", "/?audience=")).toBe(200);
     expect(await given("?required_scopes=read", "/?required_scopes=read")).toBe(403);
     expect(
-      await ask(
-        [
-          ["X-Api-Key", secret],
-          ["X-Forwarded-Uri", "/?required_scopes=read"],
-        ],
-        { suffix: "?required_scopes=read" },
-      ),
+      await ask(fields(`X-Api-Key: ${secret}`, "X-Forwarded-Uri: /?required_scopes=read"), {
+        suffix: "?required_scopes=read",
+      }),
     ).toBe(200);
   });
 
   test("by default neither a cookie nor a query counts", async () => {
     await restart({ KEYHOLD_FAST_PATH: fastPath });
-    const everywhere: Fields = [
-      ["Cookie", `key=${secret}; x-api-key=${secret}`],
-      ["X-Original-URI", `/?x-api-key=${secret}&api_key=${secret}`],
-    ];
+    const everywhere: Fields = fields(
+      `Cookie: key=${secret}; x-api-key=${secret}`,
+      `X-Original-URI: /?x-api-key=${secret}&api_key=${secret}`,
+    );
     expect(await ask(everywhere)).toBe(401);
   });
 
@@ -201,10 +149,7 @@ describe.each(["on", "off"])("with the fast path %s", (fastPath) => {
 
   test("a gateway that is not trusted names no address", async () => {
     await restart({ KEYHOLD_FAST_PATH: fastPath, KEYHOLD_TRUSTED_PROXIES: "127.0.0.9" });
-    const headers: Fields = [
-      ["X-Api-Key", restricted],
-      ["X-Forwarded-For", CLIENT],
-    ];
+    const headers: Fields = fields(`X-Api-Key: ${restricted}`, `X-Forwarded-For: ${CLIENT}`);
     expect(await ask(headers, { from: "127.0.0.9" })).toBe(200);
     expect(await ask(headers, { from: "127.0.0.1" })).toBe(403);
   });

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { EXT_AUTHZ } from "../../../src/transport/gateways/ext-authz.ts";
 import { encodeCheck } from "../../support/envoy-protos.ts";
 import { check, type Described, describeRequest } from "../../support/ext-authz.ts";
+import { fields } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { linesOf } from "../../support/log-lines.ts";
 import { issue } from "../../support/rest.ts";
@@ -41,17 +42,11 @@ test.each(["on", "off"])("metrics have the decisions, and nothing has a secret; 
   await ask({ headers: [["Authorization", `Bearer ${secret()}`]] });
   await ask({ headers: [["Authorization", `Bearer ${issued}, ${secret()}`]] });
   await ask({
-    headers: [
-      ["X-Api-Key", `${issued}é`],
-      [secret(), issued],
-    ],
+    headers: fields(`X-Api-Key: ${issued}é`, `${secret()}: ${issued}`),
   });
   await ask({ path: `/${secret()}?key=${secret()}&key=${issued}`, method: secret() });
   await ask({
-    headers: [
-      ["Cookie", `key=${secret()}`],
-      ["X-Forwarded-For", secret()],
-    ],
+    headers: fields(`Cookie: key=${secret()}`, `X-Forwarded-For: ${secret()}`),
     source: secret(),
   });
   await ask({ extensions: { required_scopes: `${secret()} \u0001` } });

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => server.fastify.close());
 
 type Taken = readonly [request: string, body: unknown, rpc: string, fields: object];
-type Refused = readonly [request: string, body: unknown, field: string, description: string];
+type Rejected = readonly [request: string, body: unknown, field: string, description: string];
 
 const none = undefined;
 
@@ -82,7 +82,7 @@ const queries: readonly Taken[] = [
   ["GET /v1/items?genres=GENRE_VERSE&genres=GENRE_NOVEL", none, "Search", { genres: ["GENRE_VERSE", "GENRE_NOVEL"] }],
 ];
 
-const wrongQueries: readonly Refused[] = [
+const wrongQueries: readonly Rejected[] = [
   ["GET /v1/items?bogus=1", none, "bogus", "is no known query field"],
   ["GET /v1/items?Name=1", none, "Name", "is no known query field; did you mean name?"],
   ["GET /v1/items?book.bogus=1", none, "book.bogus", "is no known query field"],
@@ -163,7 +163,7 @@ const bodies: readonly Taken[] = [
 
 const genres = "must be one of GENRE_UNSPECIFIED, GENRE_NOVEL, GENRE_VERSE";
 
-const wrongBodies: readonly Refused[] = [
+const wrongBodies: readonly Rejected[] = [
   ["POST /v1/items:batch", "{", "body", "is not JSON at line 1, column 2"],
   ["POST /v1/items:batch", new Uint8Array([0x22, 0xff, 0x22]), "body", "is not UTF-8"],
   ["POST /v1/items:batch", "[]", "body", "must be a JSON object"],
@@ -235,79 +235,40 @@ const wrongBodies: readonly Refused[] = [
   ["DELETE /v1/items/abc", "x", "body", "must be empty"],
 ];
 
-/** PATCH with the resource bare or wrapped, and its implied mask (AIP-134). */
-const updates: readonly Taken[] = [
+/** PATCH of a book with the resource bare or wrapped, and its implied mask (AIP-134): the query, the body, the book besides its title. */
+const bookUpdates: readonly (readonly [query: string, body: unknown, book: object, more?: object])[] = [
+  ["", { author_name: "y" }, { author_name: "y" }, { update_mask: "authorName" }],
+  ["", { authorName: "y", topics: [] }, { author_name: "y" }, { update_mask: "authorName,topics" }],
+  ["", { title: "x", genre: null }, {}, { update_mask: "genre" }],
+  ["", { book: { topics: [] } }, {}, { update_mask: "topics" }],
+  ["", { book: { title: "x", topics: ["a"] } }, { topics: ["a"] }, { update_mask: "topics" }],
+  ["", { book: { topics: ["a"] }, update_mask: "author_name" }, { topics: ["a"] }, { update_mask: "authorName" }],
+  ["", { updateMask: "authorName" }, {}, { update_mask: "authorName" }],
+  ["", { book: { topics: ["a"] }, update_mask: "" }, { topics: ["a"] }, { update_mask: "topics" }],
+  ["?update_mask=topics,author_name", { topics: ["a"] }, { topics: ["a"] }, { update_mask: "topics,authorName" }],
   [
-    "PATCH /v1/books/x",
-    { author_name: "y" },
-    "UpdateBook",
-    { book: { title: "x", author_name: "y" }, update_mask: "authorName" },
-  ],
-  [
-    "PATCH /v1/books/x",
-    { authorName: "y", topics: [] },
-    "UpdateBook",
-    { book: { title: "x", author_name: "y" }, update_mask: "authorName,topics" },
-  ],
-  ["PATCH /v1/books/x", { title: "x", genre: null }, "UpdateBook", { book: { title: "x" }, update_mask: "genre" }],
-  ["PATCH /v1/books/x", { book: { topics: [] } }, "UpdateBook", { book: { title: "x" }, update_mask: "topics" }],
-  [
-    "PATCH /v1/books/x",
-    { book: { title: "x", topics: ["a"] } },
-    "UpdateBook",
-    { book: { title: "x", topics: ["a"] }, update_mask: "topics" },
-  ],
-  [
-    "PATCH /v1/books/x",
-    { book: { topics: ["a"] }, update_mask: "author_name" },
-    "UpdateBook",
-    { book: { title: "x", topics: ["a"] }, update_mask: "authorName" },
-  ],
-  [
-    "PATCH /v1/books/x",
-    { updateMask: "authorName" },
-    "UpdateBook",
-    { book: { title: "x" }, update_mask: "authorName" },
-  ],
-  [
-    "PATCH /v1/books/x",
-    { book: { topics: ["a"] }, update_mask: "" },
-    "UpdateBook",
-    { book: { title: "x", topics: ["a"] }, update_mask: "topics" },
-  ],
-  [
-    "PATCH /v1/books/x?update_mask=topics,author_name",
-    { topics: ["a"] },
-    "UpdateBook",
-    { book: { title: "x", topics: ["a"] }, update_mask: "topics,authorName" },
-  ],
-  [
-    "PATCH /v1/books/x?update_mask=topics",
+    "?update_mask=topics",
     { book: { title: "x", topics: ["a"], genre: 1 } },
-    "UpdateBook",
-    { book: { title: "x", topics: ["a"], genre: "GENRE_NOVEL" }, update_mask: "topics" },
+    { topics: ["a"], genre: "GENRE_NOVEL" },
+    { update_mask: "topics" },
   ],
-  [
-    "PATCH /v1/books/x?updateMask=*",
-    { book: {}, allow_missing: true },
-    "UpdateBook",
-    { book: { title: "x" }, update_mask: "*", allow_missing: true },
-  ],
-  [
-    "PATCH /v1/books/x?update_mask=",
-    { topics: ["a"] },
-    "UpdateBook",
-    { book: { title: "x", topics: ["a"] }, update_mask: "topics" },
-  ],
-  [
-    "PATCH /v1/books/x?allow_missing=true",
-    { topics: ["a"] },
-    "UpdateBook",
-    { book: { title: "x", topics: ["a"] }, update_mask: "topics", allow_missing: true },
-  ],
-  ["PATCH /v1/books/x?update_mask=topics", {}, "UpdateBook", { book: { title: "x" }, update_mask: "topics" }],
-  ["PATCH /v1/books/x", {}, "UpdateBook", { book: { title: "x" } }],
-  ["PATCH /v1/books/x", none, "UpdateBook", { book: { title: "x" } }],
+  ["?updateMask=*", { book: {}, allow_missing: true }, {}, { update_mask: "*", allow_missing: true }],
+  ["?update_mask=", { topics: ["a"] }, { topics: ["a"] }, { update_mask: "topics" }],
+  ["?allow_missing=true", { topics: ["a"] }, { topics: ["a"] }, { update_mask: "topics", allow_missing: true }],
+  ["?update_mask=topics", {}, {}, { update_mask: "topics" }],
+  ["", {}, {}],
+  ["", none, {}],
+];
+
+const updates: readonly Taken[] = [
+  ...bookUpdates.map(
+    ([query, body, book, more]): Taken => [
+      `PATCH /v1/books/x${query}`,
+      body,
+      "UpdateBook",
+      { book: { title: "x", ...book }, ...more },
+    ],
+  ),
   [
     "PATCH /v1/wholeBooks/x",
     { book: { authorName: "y" } },
@@ -320,7 +281,7 @@ const updates: readonly Taken[] = [
   ["PUT /v1/books/x", { authorName: "y" }, "ReplaceBook", { book: { title: "x", author_name: "y" } }],
 ];
 
-const wrongUpdates: readonly Refused[] = [
+const wrongUpdates: readonly Rejected[] = [
   ["PATCH /v1/books/x", { book: {}, bogus: 1 }, "bogus", "is no known field"],
   ["PATCH /v1/books/x", { bogus: 1 }, "book.bogus", "is no known field"],
   ["PATCH /v1/books/x", { book: { bogus: 1 } }, "book.bogus", "is no known field"],

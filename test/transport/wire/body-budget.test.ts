@@ -9,7 +9,7 @@ function bodies(count: number, max: number) {
   const evicted: number[] = [];
   const buffers = Array.from(
     { length: count },
-    (_, i) => new BodyBuffer(1000, budget, { refuse: () => evicted.push(i) }),
+    (_, i) => new BodyBuffer(1000, budget, { reject: () => evicted.push(i) }),
   );
   return { budget, evicted, buffers };
 }

@@ -160,7 +160,7 @@ function echoRoute(serve: (request: { call: Call; body: Uint8Array }) => Answer 
       return create(verifyApiKey.input);
     },
     answer: () => known ?? INTERNAL,
-    refuse: () => INTERNAL,
+    reject: () => INTERNAL,
   };
 }
 
