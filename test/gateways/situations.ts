@@ -14,126 +14,99 @@ export interface Situation {
   readonly challenge?: string;
 }
 
+type Row = readonly [name: string, sent: Situation["sent"], status: Situation["status"], challenge?: string];
+
 const bearer = (credential: string): Fields => [["Authorization", `Bearer ${credential}`]];
 const apiKey = (credential: string): Fields => [["X-Api-Key", credential]];
 
 /** Requests without an upgrade. A gateway's own status or other limit is in its `limits`. */
-export const SITUATIONS: readonly Situation[] = [
-  { name: "valid", sent: ({ valid }) => ({ headers: bearer(valid) }), status: 200 },
-  { name: "no credential", sent: () => ({}), status: 401 },
-  { name: "unknown", sent: ({ unknown }) => ({ headers: bearer(unknown) }), status: 401, challenge: "invalid_token" },
-  { name: "no key at all", sent: () => ({ headers: bearer("x") }), status: 401, challenge: "invalid_token" },
-  { name: "revoked", sent: ({ revoked }) => ({ headers: bearer(revoked) }), status: 401, challenge: "invalid_token" },
-  { name: "expired", sent: ({ expired }) => ({ headers: bearer(expired) }), status: 401, challenge: "invalid_token" },
-  {
-    name: "missing scope",
-    sent: ({ withoutScope }) => ({ headers: bearer(withoutScope) }),
-    status: 403,
-    challenge: "insufficient_scope",
-  },
-  { name: "a token for another audience", sent: ({ billing }) => ({ headers: bearer(billing) }), status: 403 },
-  {
-    name: "a token for another audience, which the query names",
-    sent: ({ billing }) => ({ target: "/?audience=billing", headers: bearer(billing) }),
-    status: 403,
-  },
-  { name: "right address", sent: ({ restricted }) => ({ headers: bearer(restricted) }), status: 200 },
-  {
-    name: "wrong address",
-    sent: ({ restricted }) => ({ headers: bearer(restricted), from: "127.0.0.3" }),
-    status: 403,
-  },
-  {
-    name: "wrong address with spoofed X-Forwarded-For",
-    sent: ({ restricted }) => ({
+const ROWS: readonly Row[] = [
+  ["valid", ({ valid }) => ({ headers: bearer(valid) }), 200],
+  ["no credential", () => ({}), 401],
+  ["unknown", ({ unknown }) => ({ headers: bearer(unknown) }), 401, "invalid_token"],
+  ["no key at all", () => ({ headers: bearer("x") }), 401, "invalid_token"],
+  ["revoked", ({ revoked }) => ({ headers: bearer(revoked) }), 401, "invalid_token"],
+  ["expired", ({ expired }) => ({ headers: bearer(expired) }), 401, "invalid_token"],
+  ["missing scope", ({ withoutScope }) => ({ headers: bearer(withoutScope) }), 403, "insufficient_scope"],
+  ["a token for another audience", ({ billing }) => ({ headers: bearer(billing) }), 403],
+  [
+    "a token for another audience, which the query names",
+    ({ billing }) => ({ target: "/?audience=billing", headers: bearer(billing) }),
+    403,
+  ],
+  ["right address", ({ restricted }) => ({ headers: bearer(restricted) }), 200],
+  ["wrong address", ({ restricted }) => ({ headers: bearer(restricted), from: "127.0.0.3" }), 403],
+  [
+    "wrong address with spoofed X-Forwarded-For",
+    ({ restricted }) => ({
       headers: [...bearer(restricted), ["X-Forwarded-For", "127.0.0.2"], ["Forwarded", "for=127.0.0.2"]],
       from: "127.0.0.3",
     }),
-    status: 403,
-  },
-  {
-    name: "two Authorization headers",
-    sent: ({ valid, other }) => ({ headers: [...bearer(valid), ...bearer(other)] }),
-    status: 400,
-  },
-  {
-    name: "Authorization twice, the second one without a key",
-    sent: ({ valid }) => ({ headers: [...bearer(valid), ...bearer("x")] }),
-    status: 400,
-  },
-  {
-    name: "two credentials in one header",
-    sent: ({ valid, other }) => ({ headers: [["Authorization", `Bearer ${valid}, Bearer ${other}`]] }),
-    status: 400,
-  },
-  {
-    name: "the same credential in two Authorization headers",
-    sent: ({ valid }) => ({ headers: [...bearer(valid), ...bearer(valid)] }),
-    status: 400,
-  },
-  {
-    name: "two X-Api-Key headers",
-    sent: ({ valid }) => ({ headers: [...apiKey(valid), ...apiKey(valid)] }),
-    status: 400,
-  },
-  {
-    name: "the same credential in two headers",
-    sent: ({ valid }) => ({ headers: [...bearer(valid), ...apiKey(valid)] }),
-    status: 200,
-  },
-  {
-    name: "bearer in lower case",
-    sent: ({ valid }) => ({ headers: [["authorization", `bearer  ${valid}`]] }),
-    status: 200,
-  },
-  { name: "Bearer without a credential", sent: () => ({ headers: [["Authorization", "Bearer"]] }), status: 400 },
-  { name: "a credential that is not ASCII", sent: () => ({ headers: bearer("\u00ff") }), status: 400 },
-  { name: "another scheme", sent: () => ({ headers: [["Authorization", "Basic eDp5"]] }), status: 401 },
-  {
-    name: "another scheme beside X-Api-Key",
-    sent: ({ valid }) => ({ headers: [["Authorization", "Basic eDp5"], ...apiKey(valid)] }),
-    status: 200,
-  },
-  { name: "X-Api-Key", sent: ({ valid }) => ({ headers: [["X-Api-Key", valid]] }), status: 200 },
-  {
-    name: "two credentials in two headers",
-    sent: ({ valid, other }) => ({ headers: [...bearer(valid), ["X-Api-Key", other]] }),
-    status: 400,
-  },
-  {
-    name: "POST with a body",
-    sent: ({ valid }) => ({ method: "POST", target: "/orders?page=2", headers: bearer(valid), body: "a body" }),
-    status: 200,
-  },
-  {
-    name: "POST with a body and a revoked key",
-    sent: ({ revoked }) => ({ method: "POST", headers: bearer(revoked), body: "a body" }),
-    status: 401,
-  },
-  { name: "HEAD", sent: ({ valid }) => ({ method: "HEAD", headers: bearer(valid) }), status: 200 },
-  {
-    name: "HEAD with a revoked key",
-    sent: ({ revoked }) => ({ method: "HEAD", headers: bearer(revoked) }),
-    status: 401,
-  },
-  { name: "OPTIONS without a credential", sent: () => ({ method: "OPTIONS" }), status: 401 },
+    403,
+  ],
+  ["two Authorization headers", ({ valid, other }) => ({ headers: [...bearer(valid), ...bearer(other)] }), 400],
+  [
+    "Authorization twice, the second one without a key",
+    ({ valid }) => ({ headers: [...bearer(valid), ...bearer("x")] }),
+    400,
+  ],
+  [
+    "two credentials in one header",
+    ({ valid, other }) => ({ headers: [["Authorization", `Bearer ${valid}, Bearer ${other}`]] }),
+    400,
+  ],
+  [
+    "the same credential in two Authorization headers",
+    ({ valid }) => ({ headers: [...bearer(valid), ...bearer(valid)] }),
+    400,
+  ],
+  ["two X-Api-Key headers", ({ valid }) => ({ headers: [...apiKey(valid), ...apiKey(valid)] }), 400],
+  ["the same credential in two headers", ({ valid }) => ({ headers: [...bearer(valid), ...apiKey(valid)] }), 200],
+  ["bearer in lower case", ({ valid }) => ({ headers: [["authorization", `bearer  ${valid}`]] }), 200],
+  ["Bearer without a credential", () => ({ headers: [["Authorization", "Bearer"]] }), 400],
+  ["a credential that is not ASCII", () => ({ headers: bearer("\u00ff") }), 400],
+  ["another scheme", () => ({ headers: [["Authorization", "Basic eDp5"]] }), 401],
+  [
+    "another scheme beside X-Api-Key",
+    ({ valid }) => ({ headers: [["Authorization", "Basic eDp5"], ...apiKey(valid)] }),
+    200,
+  ],
+  ["X-Api-Key", ({ valid }) => ({ headers: [["X-Api-Key", valid]] }), 200],
+  [
+    "two credentials in two headers",
+    ({ valid, other }) => ({ headers: [...bearer(valid), ["X-Api-Key", other]] }),
+    400,
+  ],
+  [
+    "POST with a body",
+    ({ valid }) => ({ method: "POST", target: "/orders?page=2", headers: bearer(valid), body: "a body" }),
+    200,
+  ],
+  [
+    "POST with a body and a revoked key",
+    ({ revoked }) => ({ method: "POST", headers: bearer(revoked), body: "a body" }),
+    401,
+  ],
+  ["HEAD", ({ valid }) => ({ method: "HEAD", headers: bearer(valid) }), 200],
+  ["HEAD with a revoked key", ({ revoked }) => ({ method: "HEAD", headers: bearer(revoked) }), 401],
+  ["OPTIONS without a credential", () => ({ method: "OPTIONS" }), 401],
   ...["required_scopes=", "required_scopes=write", "required_scopes", "audience=x", "%3Frequired_scopes=write"].map(
-    (query): Situation => ({
-      name: `missing scope with ?${query}`,
-      sent: ({ withoutScope }) => ({ target: `/?${query}`, headers: bearer(withoutScope) }),
-      status: 403,
-    }),
+    (query): Row => [
+      `missing scope with ?${query}`,
+      ({ withoutScope }) => ({ target: `/?${query}`, headers: bearer(withoutScope) }),
+      403,
+    ],
   ),
   ...["required_scopes=admin&audience=x", "required_scopes=read", "required_scopes=", "required_scopes=%zz"].map(
-    (query): Situation => ({
-      name: `valid with ?${query}`,
-      sent: ({ valid }) => ({ target: `/list?${query}`, headers: bearer(valid) }),
-      status: 200,
-    }),
+    (query): Row => [
+      `valid with ?${query}`,
+      ({ valid }) => ({ target: `/list?${query}`, headers: bearer(valid) }),
+      200,
+    ],
   ),
-  {
-    name: "missing scope with headers that name others",
-    sent: ({ withoutScope }) => ({
+  [
+    "missing scope with headers that name others",
+    ({ withoutScope }) => ({
       headers: [
         ...bearer(withoutScope),
         ["X-Keyhold-Required-Scopes", "write"],
@@ -145,9 +118,13 @@ export const SITUATIONS: readonly Situation[] = [
         ["X-HTTP-Method-Override", "OPTIONS"],
       ],
     }),
-    status: 403,
-  },
+    403,
+  ],
 ];
+
+export const SITUATIONS = ROWS.map(
+  ([name, sent, status, challenge]): Situation => ({ name, sent, status, ...(challenge && { challenge }) }),
+);
 
 /** What only depends on the headers of a request to an application that needs the scope `read`. */
 export const OF_HEADERS = SITUATIONS.filter(({ sent }) => {
@@ -166,53 +143,13 @@ export const SERVICE_STATUSES: Readonly<Record<string, number>> = {
 
 /** Paths that a client may hope are not protected, or are Keyhold's. Each is sent without a credential, and with a valid one. */
 export const PATHS: readonly string[] = [
-  ...[
-    "/",
-    "//",
-    "/./",
-    "/../",
-    "/%2e%2e/",
-    "/.%2e/x",
-    "/;x",
-    "/x;/../",
-    "/x/..;/",
-    "/%00",
-    "/x%0a",
-    "/x\\..\\y",
-    "/x%2f..%2fy",
-  ],
-  ...[
-    "/_keyhold",
-    "//_keyhold",
-    "/./_keyhold",
-    "/%5fkeyhold",
-    "/x/../_keyhold",
-    "/_keyhold;x",
-    "/_keyhold/",
-    "/_KEYHOLD",
-  ],
-  ...["/_keyhold?required_scopes=", "/@keyhold_refused", "/%40keyhold_refused"],
-  ...[
-    "/v2alpha1/forwardAuth",
-    "//v2alpha1/forwardAuth",
-    "/v2alpha1/forwardAuth?required_scopes=",
-    "/v2alpha1/./forwardAuth",
-  ],
-  ...[
-    "/v2alpha1/introspect",
-    "/v2alpha1/admin/apiKeys:verify",
-    "/v2alpha1/admin/issuedApiKeys",
-    "/health/ready",
-    "/metrics",
-  ],
-  ...[
-    "/v2alpha1/derivedKeys/jwks.json",
-    "/openapi.json",
-    "/.well-known/x",
-    "/balancer-manager",
-    "/server-status",
-    "/config/",
-  ],
+  ..."/ // /./ /../ /%2e%2e/ /.%2e/x /;x /x;/../ /x/..;/ /%00 /x%0a /x\\..\\y /x%2f..%2fy".split(" "),
+  ..."/_keyhold //_keyhold /./_keyhold /%5fkeyhold /x/../_keyhold /_keyhold;x /_keyhold/".split(" "),
+  ..."/_KEYHOLD /_keyhold?required_scopes= /@keyhold_refused /%40keyhold_refused".split(" "),
+  ..."/v2alpha1/forwardAuth //v2alpha1/forwardAuth /v2alpha1/forwardAuth?required_scopes=".split(" "),
+  ..."/v2alpha1/./forwardAuth /v2alpha1/introspect /v2alpha1/admin/apiKeys:verify".split(" "),
+  ..."/v2alpha1/admin/issuedApiKeys /health/ready /metrics /v2alpha1/derivedKeys/jwks.json".split(" "),
+  ..."/openapi.json /.well-known/x /balancer-manager /server-status /config/".split(" "),
 ];
 
 /** Headers of clients that a proxy may mistake for Keyhold's, by the name that an application reads. */

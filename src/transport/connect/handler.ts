@@ -1,5 +1,5 @@
 import type { ConnectRouter } from "@connectrpc/connect";
-import { assertByteStreamRequest, createAsyncIterable } from "@connectrpc/connect/protocol";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { FastifyRequest } from "fastify";
 import { boundDeadlines } from "../wire/deadline.ts";
 import { renderError } from "../wire/error-handler.ts";
@@ -11,8 +11,6 @@ import { isFramed, withoutMessage } from "./unary.ts";
 /** Connect's handler of an RPC, for every protocol and HTTP server. */
 type Handler = ConnectRouter["handlers"][number];
 
-type Bytes = AsyncIterable<Uint8Array>;
-
 /**
  * Decorates Connect's handler: unread bytes of the body are drained so that the connection can serve the next request, deadlines may be of
  * any length, and every error has our form.
@@ -22,22 +20,24 @@ export function completeHandler(handler: Handler): Handler {
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
     const incoming = request.contextValues?.get(requestKey);
     if (incoming === undefined) return handler(request);
-    assertByteStreamRequest(request);
     const { raw } = incoming;
     // Node's headers are plain objects; reading Connect's `Headers` takes many times as long.
     const { "content-type": type = "" } = raw.headers;
     boundDeadlines(raw.headers, request.header);
-    const received = isUnary ? withoutMessage(request, type) : { ...request, body: drained(request.body) };
+    // An RPC that stops reading must not destroy the connection.
+    const withBody = () => ({ ...request, body: raw.iterator({ destroyOnReturn: false }) });
+    const received = isUnary ? withoutMessage(request, type) : withBody();
     const response = withError(await handler(received), incoming, handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
       response.header.set("cache-control", "no-store");
     }
     const finish = () => {
-      if (isUnary) raw.resume();
+      raw.resume();
       if (response.trailer !== undefined) unescapeMessage(response.trailer);
     };
-    // With framed messages, the request is read when the response is, and the trailers are complete when the body is.
-    if (response.body !== undefined && isFramed(type)) return { ...response, body: followedBy(response.body, finish) };
+    // The request of a stream is read while the response is written, and trailers are complete when the response is.
+    if (response.body !== undefined && (!isUnary || isFramed(type)))
+      return { ...response, body: followedBy(response.body, finish) };
     finish();
     return response;
   };
@@ -71,27 +71,5 @@ async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): Asyn
     yield* items;
   } finally {
     finish();
-  }
-}
-
-/** Returns a body that is drained when the handler of a stream stops reading: unread bytes would block the connection. */
-function drained(body: Bytes): Bytes {
-  return {
-    [Symbol.asyncIterator]: () => {
-      const iterator = body[Symbol.asyncIterator]();
-      const stop = async () => {
-        void drain(iterator);
-        return { done: true, value: undefined } as const;
-      };
-      return { next: () => iterator.next(), return: stop };
-    },
-  };
-}
-
-async function drain(iterator: AsyncIterator<Uint8Array>): Promise<void> {
-  try {
-    while (!(await iterator.next()).done);
-  } catch {
-    // The client disconnected.
   }
 }

@@ -66,8 +66,8 @@ describe.each(["on", "off"])("with the fast path %s", (fastPath) => {
   test("the query of the endpoint is no audience of a client, whose query some gateways keep", async () => {
     await restart({ KEYHOLD_FAST_PATH: fastPath });
     const { secret } = await issue(suite.rest, { scopes: ["read"] });
-    const fields = { credential: secret, audience: ["billing"], algorithm: "TOKEN_ALGORITHM_JWT" };
-    const { token } = (await suite.rest("POST", `${paths.keys}:derive`, fields)).body.token;
+    const derivation = { credential: secret, audience: ["billing"], algorithm: "TOKEN_ALGORITHM_JWT" };
+    const { token } = (await suite.rest("POST", `${paths.keys}:derive`, derivation)).body.token;
     const given = (suffix: string, uri: string) =>
       ask(fields(`X-Api-Key: ${token}`, `X-Forwarded-Uri: ${uri}`), { suffix });
     expect(await given("?audience=billing", "/?audience=billing")).toBe(400);
@@ -98,49 +98,21 @@ describe.each(["on", "off"])("with the fast path %s", (fastPath) => {
   describe("the address of a client", () => {
     beforeAll(() => restart({ KEYHOLD_FAST_PATH: fastPath, KEYHOLD_TRUSTED_PROXIES: PROXIES }));
 
-    const forwarded = (...values: string[]): Fields => values.map((value) => ["X-Forwarded-For", value]);
+    // `client-address.test.ts` has the forms of addresses.
     const ROWS = table<readonly [number, Fields]>([
+      [200, fields(`X-Forwarded-For: 192.0.2.1, ${CLIENT}, 10.0.0.1`)],
+      [200, fields("X-Forwarded-For: 192.0.2.1", `X-Forwarded-For: ${CLIENT}`)],
+      [200, fields("X-Forwarded-For: [2001:DB8::7]:443")],
+      [403, []],
+      [403, fields(`X-Forwarded-For: ${CLIENT}`, "X-Forwarded-For: 192.0.2.1")],
+      [403, fields(`X-Forwarded-For: ${CLIENT}, unknown`)],
+      [403, fields(`X-Forwarded-For: ${"a".repeat(8000)}`)],
+      // Headers that other servers read.
       ...[
-        forwarded(CLIENT),
-        forwarded(`192.0.2.1, ${CLIENT}`),
-        forwarded(`192.0.2.1, ${CLIENT}, 10.0.0.1`),
-        forwarded("192.0.2.1", CLIENT),
-        forwarded(CLIENT, "10.0.0.1"),
-        forwarded(`::ffff:${CLIENT}`),
-        forwarded("::ffff:cb00:7107"),
-        forwarded(`${CLIENT}:4711`),
-        forwarded("2001:db8::7"),
-        forwarded("[2001:DB8::7]:443"),
-        forwarded(`<script>, ", ${CLIENT}`),
-      ].map((fields) => [200, fields] as const),
-      ...[
-        [],
-        forwarded(""),
-        forwarded(`${CLIENT}, 192.0.2.1`),
-        forwarded(CLIENT, "192.0.2.1"),
-        forwarded(`${CLIENT},`),
-        forwarded(`${CLIENT}, unknown`),
-        forwarded(`${CLIENT}, ::1`),
-        forwarded(`${CLIENT} ${CLIENT}`),
-        forwarded("203.0.113.07"),
-        forwarded("0xcb.0.113.7"),
-        forwarded("3405803783"),
-        forwarded(`${CLIENT}.`),
-        forwarded("2001:db8::7%eth0"),
-        forwarded(`for=${CLIENT}`),
-        forwarded("a".repeat(8000)),
-        // Headers that other servers read.
-        ...[
-          "Forwarded",
-          "X-Real-IP",
-          "True-Client-IP",
-          "CF-Connecting-IP",
-          "X-Client-IP",
-          "X-Envoy-External-Address",
-        ].map((name): Fields => [[name, name === "Forwarded" ? `for=${CLIENT}` : CLIENT]]),
-        [["X_Forwarded_For", CLIENT]],
-        [["X.Forwarded.For", CLIENT]],
-      ].map((fields) => [403, fields as Fields] as const),
+        ...["X-Real-IP", "True-Client-IP", "CF-Connecting-IP", "X-Client-IP", "X-Envoy-External-Address"],
+        ...["X_Forwarded_For", "X.Forwarded.For"],
+      ].map((name) => [403, fields(`${name}: ${CLIENT}`)] as const),
+      [403, fields(`Forwarded: for=${CLIENT}`)],
     ]);
     test.for(ROWS)("%i for %j", async ([status, fields]) => {
       expect(await ask([["X-Api-Key", restricted], ...fields])).toBe(status);

@@ -9,7 +9,7 @@ import { Health, HealthCheckResponse_ServingStatus } from "../../../gen/health/v
 import { revoke, table } from "../../support/conformance.ts";
 import { type EnvoyCheck, encodeCheck } from "../../support/envoy-protos.ts";
 import { check, type Described, decisionOf, describeRequest } from "../../support/ext-authz.ts";
-import type { Fields } from "../../support/forward-auth.ts";
+import { type Fields, fields } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { lastRequest } from "../../support/log-lines.ts";
 import { issue } from "../../support/rest.ts";

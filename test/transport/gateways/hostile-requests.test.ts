@@ -21,10 +21,8 @@ beforeAll(async () => {
   [valid, revoked] = [one, other.secret];
 });
 
-type Line = string;
-
 /** Returns a request to the endpoint with the token of the gateway; `\r\n` ends each line. */
-function request(lines: readonly Line[], { first = `GET ${FORWARD_AUTH} HTTP/1.1`, body = "" } = {}): string {
+function request(lines: readonly string[], { first = `GET ${FORWARD_AUTH} HTTP/1.1`, body = "" } = {}): string {
   const token = `X-Keyhold-Authorization: Bearer ${suite.token("keyhold:verify")}`;
   return [first, "Host: localhost", token, ...lines, "", body].join("\r\n");
 }
@@ -43,6 +41,11 @@ const closing = (text: string): string =>
   text.replace("Host: localhost\r\n", "Host: localhost\r\nConnection: close\r\n");
 const last = () => closing(request([bearer()]));
 
+const post = (lines: readonly string[], body: string) => request(lines, { first: AS_POST, body });
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n0\r\n`;
+const CHUNKED = "Transfer-Encoding: chunked";
+const lengthOf = (text: string) => `Content-Length: ${text.length}`;
+
 const ROWS = table<Row>([
   // One request, one verdict.
   [
@@ -50,35 +53,25 @@ const ROWS = table<Row>([
     () => request([bearer()]) + request([bearerOf(revoked)]) + request([]) + request([bearer()]) + last(),
     [200, 401, 401, 200, 200],
   ],
-  [
-    "a body with a request",
-    () =>
-      request([bearerOf(revoked), `Content-Length: ${hidden().length}`], { first: AS_POST, body: hidden() }) + last(),
-    [401, 200],
-  ],
+  ["a body with a request", () => post([bearerOf(revoked), lengthOf(hidden())], hidden()) + last(), [401, 200]],
   [
     "a chunked body with a request",
-    () =>
-      request([bearerOf(revoked), "Transfer-Encoding: chunked"], {
-        first: AS_POST,
-        body: `${hidden().length.toString(16)}\r\n${hidden()}\r\n0\r\n\r\n`,
-      }) + last(),
+    () => post([bearerOf(revoked), CHUNKED], `${chunk(hidden())}\r\n`) + last(),
     [401, 200],
   ],
   [
     "a body of GET with a request",
-    () => request([bearerOf(revoked), `Content-Length: ${hidden().length}`], { body: hidden() }) + last(),
+    () => request([bearerOf(revoked), lengthOf(hidden())], { body: hidden() }) + last(),
     [401, 200],
   ],
   [
     "a credential in the trailer of a body",
-    () =>
-      request(["Transfer-Encoding: chunked"], { first: AS_POST, body: `1\r\na\r\n0\r\n${bearer()}\r\n\r\n` }) + last(),
+    () => post([CHUNKED], `${chunk("a")}${bearer()}\r\n\r\n`) + last(),
     [401, 200],
   ],
   [
     "Expect: 100-continue",
-    () => request([bearer(), "Expect: 100-continue", "Content-Length: 3"], { first: AS_POST, body: "abc" }) + last(),
+    () => post([bearer(), "Expect: 100-continue", "Content-Length: 3"], "abc") + last(),
     [100, 200, 200],
   ],
   ["an upgrade", () => request([bearer(), "Connection: upgrade, close", "Upgrade: websocket"]), [200]],
@@ -101,11 +94,7 @@ const ROWS = table<Row>([
     ["Transfer-Encoding : chunked"],
     ["Transfer-Encoding:\u000bchunked"],
   ].map(
-    (lines): Row => [
-      `framing ${JSON.stringify(lines)}`,
-      () => request([bearer(), ...lines], { first: AS_POST, body: `abc${hidden()}` }),
-      [400],
-    ],
+    (lines): Row => [`framing ${JSON.stringify(lines)}`, () => post([bearer(), ...lines], `abc${hidden()}`), [400]],
   ),
   // Malformed fields: one that Keyhold would read otherwise than the gateway.
   ...[
