@@ -19,7 +19,7 @@ export interface Fixture {
   readonly jwks: Json;
   /** A page token of issued keys, and the ids of the keys on its page. */
   readonly page: { readonly token: string; readonly keyIds: readonly string[] };
-  /** The rows of each table in the format of `to_jsonb`. */
+  /** The rows of each table in the format of `to_jsonb`, without nulls. */
   readonly tables: Readonly<Record<string, readonly Json[]>>;
 }
 
@@ -43,7 +43,8 @@ export async function readFixture(): Promise<Fixture> {
 export async function dumpTables(sql: Sql): Promise<Fixture["tables"]> {
   const tables: Record<string, Json[]> = {};
   for (const [table, key] of Object.entries(TABLES)) {
-    const rows = await sql<{ row: Json }[]>`SELECT to_jsonb(t) AS row FROM ${sql(table)} AS t ORDER BY ${sql(key)}`;
+    const rows = await sql<{ row: Json }[]>`
+      SELECT jsonb_strip_nulls(to_jsonb(t)) AS row FROM ${sql(table)} AS t ORDER BY ${sql(key)}`;
     tables[table] = rows.map(({ row }) => row);
   }
   return tables;
