@@ -24,26 +24,13 @@ const nested = (open: string, close: string, depth: number) => `${open.repeat(de
 /** Description, bytes, and the field that the error names. */
 const BODIES: readonly (readonly [what: string, body: Buffer<ArrayBuffer>, field: string])[] = [
   ["arrays 100,000 deep", text(nested("[", "]", 100_000)), "body"],
-  ["100,000 open brackets", text("[".repeat(100_000)), "body"],
   ["objects 60,000 deep", text(nested('{"metadata":', "}", 60_000)), "body"],
   ["objects 101 deep", text(nested('{"metadata":', "}", 101)), "body"],
   ["null", text("null"), "body"],
   ["an array", json([KEY]), "body"],
-  ["a string", json("a"), "body"],
-  ["a number", text("1"), "body"],
-  ["white space", text(" \n"), "body"],
   ["half an object", text('{"name": "a key", "actor_id":'), "body"],
-  ["an object and half of another", text(`${JSON.stringify(KEY)}{`), "body"],
   ["two objects", text(`${JSON.stringify(KEY)}${JSON.stringify(KEY)}`), "body"],
-  ["a trailing comma", text('{"name": "a key", "actor_id": "a",}'), "body"],
-  ["single quotes", text("{'name': 'a key', 'actor_id': 'a'}"), "body"],
-  ["names without quotes", text('{name: "a key", actor_id: "a"}'), "body"],
-  ["a comment", text('{"name": "a key", /* */ "actor_id": "a"}'), "body"],
   ["NaN", text('{"name": NaN, "actor_id": "a"}'), "body"],
-  ["a control character in a string", text('{"name": "a\nb", "actor_id": "a"}'), "body"],
-  ["an unknown escape", text('{"name": "\\x41", "actor_id": "a"}'), "body"],
-  ["a form", text("name=a+key&actor_id=a"), "body"],
-  ["XML", text("<name>a key</name>"), "body"],
   ["UTF-16", Buffer.from(JSON.stringify(KEY), "utf16le"), "body"],
   ["invalid UTF-8", Buffer.from([...text('{"name": "'), 0xff, 0xfe, ...text('", "actor_id": "a"}')]), "body"],
   ["Latin-1", Buffer.from('{"name": "\u00e9", "actor_id": "a"}', "latin1"), "body"],
@@ -153,22 +140,6 @@ const OF_TOKEN = '{"credential":"a","algorithm":"TOKEN_ALGORITHM_JWT",';
 /** Within the limit of the body, with so many values that validating or listing each would take seconds and megabytes. */
 const FLOODS: readonly Flood[] = [
   { what: "empty scopes", path: paths.issued, head: `${OF_KEY}"scopes":[`, item: '""', count: 200_000, tail: "]}" },
-  {
-    what: "scopes with NUL",
-    path: paths.issued,
-    head: `${OF_KEY}"scopes":[`,
-    item: '"\\u0000"',
-    count: 80_000,
-    tail: "]}",
-  },
-  {
-    what: "invalid scopes at the end",
-    path: paths.issued,
-    head: `${OF_KEY}"scopes":[`,
-    item: '"a"',
-    count: 200_000,
-    tail: ",1]}",
-  },
   { what: "entries", path: paths.issued, head: `${OF_KEY}"metadata":{`, item: '"#":""', count: 80_000, tail: "}}" },
   {
     what: "claims",
@@ -177,22 +148,6 @@ const FLOODS: readonly Flood[] = [
     item: '"\\u0000"',
     count: 90_000,
     tail: "]}}",
-  },
-  {
-    what: "credentials",
-    path: `${paths.keys}:batchVerify`,
-    head: '{"requests":[',
-    item: "{}",
-    count: 200_000,
-    tail: "]}",
-  },
-  {
-    what: "keys",
-    path: `${paths.imported}:batchCreate`,
-    head: '{"requests":[',
-    item: "{}",
-    count: 1_300_000,
-    tail: "]}",
   },
 ];
 

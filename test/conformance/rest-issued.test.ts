@@ -3,17 +3,14 @@ import {
   between,
   expectRefused,
   ISSUED_SECRET,
-  importKey,
   invalid,
-  notFound,
   RFC_3339_UTC,
   succeeded,
   table,
-  UNKNOWN_KEY_ID,
   UUID_V7,
   useService,
 } from "../support/conformance.ts";
-import { issue, paths, verify } from "../support/rest.ts";
+import { issue, paths } from "../support/rest.ts";
 
 const suite = useService();
 const { rest } = suite;
@@ -61,11 +58,6 @@ describe("an issued key", () => {
     expect(succeeded(await rest("GET", `${paths.issued}/${keyId.toUpperCase()}`))).toEqual(record);
   });
 
-  test("verifies by its secret", async () => {
-    const { keyId, secret } = await issue(rest);
-    expect(await verify(rest, secret)).toMatchObject({ is_valid: true, key_id: keyId });
-  });
-
   test("has its secret in no other response, and a hash of it in none", async () => {
     const { keyId, secret } = await issue(rest, { actor_id: "shown" });
     const answers = [
@@ -102,24 +94,6 @@ describe("an issued key", () => {
   });
 });
 
-describe("an issued key that does not exist", () => {
-  test("is 404", async () => {
-    expectRefused(await rest("GET", `${paths.issued}/${UNKNOWN_KEY_ID}`), notFound(UNKNOWN_KEY_ID));
-  });
-
-  test("is 404 with the identifier of an imported key", async () => {
-    const { keyId } = await importKey(rest);
-    expectRefused(await rest("GET", `${paths.issued}/${keyId}`), notFound(keyId));
-  });
-});
-
-describe("ttl", () => {
-  test("lasts from the creation", async () => {
-    const { record } = await issue(rest, { ttl: "1h30m" });
-    expect(between(record.create_time, record.expire_time)).toBe(5_400_000);
-  });
-
-  test.each(table(["0.999s", "10y1s", "-1h", "", "1 h", 3600]))("%j is refused", async (ttl) => {
-    expectRefused(await rest("POST", paths.issued, { name: "n", actor_id: "a", ttl }), invalid("ttl"));
-  });
+test.each(table(["0.999s", "10y1s", "-1h", "", "1 h", 3600]))("the ttl %j is refused", async (ttl) => {
+  expectRefused(await rest("POST", paths.issued, { name: "n", actor_id: "a", ttl }), invalid("ttl"));
 });
