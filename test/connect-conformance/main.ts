@@ -13,6 +13,8 @@ const root = resolve(here, "../..");
 const cache = join(root, "node_modules/.cache/keyhold-conformance");
 const bin = join(root, "node_modules/.bin");
 
+const VERSION = "v1.0.7";
+
 /** Number of concurrent servers: the runner waits 10 s for each to start, which is short on a busy machine. */
 const MAX_SERVERS = 2;
 
@@ -38,13 +40,13 @@ async function test(fastPath: boolean): Promise<boolean> {
 
 /** Builds the runner, generates its service in TypeScript and type-checks the server. Returns the path of the runner. */
 async function build(): Promise<string> {
-  const program = join(cache, "connectconformance");
-  const go = (...args: string[]) => succeed({ program: "go", args, cwd: here });
-  await go("build", "-o", program, "connectrpc.com/conformance/cmd/connectconformance");
-  const module = (await go("list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance")).trim();
-  await succeed({ program: join(bin, "buf"), args: ["generate", join(module, "proto")], cwd: here });
+  const go = (...args: string[]) => succeed({ program: "go", args, cwd: here, env: { GOBIN: cache } });
+  // The module's own go.mod pins its dependencies.
+  await go("install", `connectrpc.com/conformance/cmd/connectconformance@${VERSION}`);
+  const module = JSON.parse(await go("mod", "download", "-json", `connectrpc.com/conformance@${VERSION}`));
+  await succeed({ program: join(bin, "buf"), args: ["generate", join(module.Dir, "proto")], cwd: here });
   await succeed({ program: join(bin, "tsc"), args: ["--project", "server"], cwd: here });
-  return program;
+  return join(cache, "connectconformance");
 }
 
 function suite(program: string, fastPath: boolean): Command {
