@@ -7,9 +7,9 @@ import { SUITES, type Suite } from "./suites.ts";
 import { type Check, readTap } from "./tap.ts";
 
 /**
- * `npm run test:interop`: clients in other languages, with their usual libraries, make all calls of a key's life cycle on live servers.
- * They are separate programs that get a URL and a token, and print TAP. `npm run test:interop -- Go examples` runs some of them, as
- * does KEYHOLD_INTEROP_ONLY=Go,examples. Those whose toolchain is not installed are skipped; with `--require-all`, the run fails instead.
+ * `npm run test:interop`: clients in other languages call live servers with the libraries of their languages. They are separate programs
+ * that get a URL and a token, and print TAP. `npm run test:interop -- Go examples` runs some of them, as does
+ * KEYHOLD_INTEROP_ONLY=Go,examples. Those whose toolchain is not installed are skipped; with `--require-all`, the run fails instead.
  */
 
 /** Parts that run at the same time, beside one that uses Maven: its processes may not share their repository while they download. */

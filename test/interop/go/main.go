@@ -1,4 +1,4 @@
-// A client of Keyhold over grpc-go, which makes the same calls as the clients in the other languages, and prints TAP.
+// A client of Keyhold over grpc-go, which makes all calls of the life of a key, and prints TAP.
 //
 // KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (for an https URL) the trusted certificate, and
 // KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server, whose algorithm is KEYHOLD_SIGNING_ALGORITHM.

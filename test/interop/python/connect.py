@@ -6,14 +6,12 @@ from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import grpc
-from grpc_health.v1 import health_pb2_grpc
 
 from keyhold.v2alpha1 import (
     api_keys_pb2_grpc,
     derived_keys_pb2_grpc,
     imported_api_keys_pb2_grpc,
     issued_api_keys_pb2_grpc,
-    self_service_pb2_grpc,
 )
 
 URL = os.environ["KEYHOLD_URL"]
@@ -40,9 +38,7 @@ def connect():
             issued=issued_api_keys_pb2_grpc.IssuedApiKeysServiceStub(admin),
             imported=imported_api_keys_pb2_grpc.ImportedApiKeysServiceStub(admin),
             keys=api_keys_pb2_grpc.ApiKeysServiceStub(admin),
-            own=self_service_pb2_grpc.SelfServiceServiceStub(unauthenticated),
             jwks=derived_keys_pb2_grpc.DerivedKeysServiceStub(unauthenticated),
-            health=health_pb2_grpc.HealthStub(unauthenticated),
             unauthenticated=api_keys_pb2_grpc.ApiKeysServiceStub(unauthenticated),
         )
 

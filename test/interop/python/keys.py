@@ -38,7 +38,3 @@ def verdict_on(answer):
     if answer.is_valid:
         return "valid"
     return api_keys_pb2.VerificationError.Name(answer.error_code).removeprefix("VERIFICATION_ERROR_")
-
-
-def new_raw_key():
-    return f"legacy-{secrets.token_hex(12)}"

@@ -1,4 +1,4 @@
-"""A client of Keyhold over grpcio, which does what the clients of the other languages beside it do, and prints TAP.
+"""A client of Keyhold over grpcio, which prints TAP.
 
 KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token, KEYHOLD_CA_FILE (of an https URL) whom to trust, and
 KEYHOLD_ROTATE_SIGNING_KEY a program that rotates the signing key of the server, whose algorithm is KEYHOLD_SIGNING_ALGORITHM.
@@ -8,7 +8,6 @@ import sys
 
 from connect import connect
 from error_details import error_details
-from imported import imported_keys
 from introspection import introspection
 from jwt_libraries import jwt_libraries
 from jwt_offline import jwt_offline
@@ -20,7 +19,6 @@ from tap import Report
 with connect() as keyhold:
     report = Report()
     report.topic("life of a key", lambda ok: life_of_a_key(keyhold, ok))
-    report.topic("imported keys", lambda ok: imported_keys(keyhold, ok))
     report.topic("errors", lambda ok: error_details(keyhold, ok))
     report.topic("JWT offline", lambda ok: jwt_offline(keyhold, ok))
     report.topic("JWT libraries", lambda ok: jwt_libraries(keyhold, ok))

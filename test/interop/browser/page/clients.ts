@@ -2,9 +2,7 @@ import { type Client, Code, ConnectError, createClient, type Interceptor, type T
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-web";
 import { Health } from "../../../../gen/health/v1/health_pb.js";
 import { ApiKeysService } from "../../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { ImportedApiKeysService } from "../../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { SelfServiceService } from "../../../../gen/keyhold/v2alpha1/self_service_pb.js";
 
 export interface Settings {
   readonly baseUrl: string;
@@ -38,9 +36,7 @@ export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[];
 export interface Clients {
   readonly transport: Transport;
   readonly issued: Client<typeof IssuedApiKeysService>;
-  readonly imported: Client<typeof ImportedApiKeysService>;
   readonly keys: Client<typeof ApiKeysService>;
-  readonly self: Client<typeof SelfServiceService>;
   readonly health: Client<typeof Health>;
 }
 
@@ -54,9 +50,7 @@ export function clientsOf(name: ProtocolName, { baseUrl, token }: Settings): Cli
   return {
     transport,
     issued: createClient(IssuedApiKeysService, transport),
-    imported: createClient(ImportedApiKeysService, transport),
     keys: createClient(ApiKeysService, transport),
-    self: createClient(SelfServiceService, transport),
     health: createClient(Health, transport),
   };
 }

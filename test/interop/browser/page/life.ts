@@ -53,22 +53,3 @@ export async function lifeOfAKey({ issued, keys }: Clients, ok: Ok): Promise<voi
   const isRefused = again.code === Code.FailedPrecondition && info?.reason === "API_KEY_ALREADY_REVOKED";
   ok("a revoked key cannot be revoked again", isRefused, again);
 }
-
-/** Makes all calls of the life of an imported key, which its holder revokes. */
-export async function lifeOfAnImportedKey({ imported, self, keys }: Clients, ok: Ok): Promise<void> {
-  const newKey = () => ({ rawKey: `browser-${crypto.randomUUID()}`, name: "legacy", actorId: "browser" });
-  const [first, second] = [newKey(), newKey()];
-  const { keyId } = await imported.createImportedApiKey(first);
-  ok("import", keyId !== "" && (await keys.verifyApiKey({ credential: first.rawKey })).isValid);
-  const batch = await imported.batchCreateImportedApiKeys({ requests: [second, first] });
-  ok("import a batch", batch.successCount === 1 && batch.failureCount === 1, batch);
-  const change = { importedApiKey: { keyId, scopes: ["read"] }, updateMask: { paths: ["scopes"] } };
-  ok("update an imported key", (await imported.updateImportedApiKey(change)).scopes.join() === "read");
-  ok("get an imported key", (await imported.getImportedApiKey({ keyId })).name === "legacy");
-  const { importedApiKeys } = await imported.listImportedApiKeys({ filter: `key_id="${keyId}"` });
-  ok("list imported keys", importedApiKeys.length === 1, importedApiKeys);
-  const revoked = await self.selfRevokeApiKey({ credential: first.rawKey, reason: RevocationReason.SUPERSEDED });
-  ok("self-revoke", revoked.keyId === keyId && revoked.status === KeyStatus.REVOKED, revoked);
-  await imported.deleteImportedApiKey({ keyId });
-  ok("delete", (await refusal(imported.getImportedApiKey({ keyId }))).code === Code.NotFound);
-}

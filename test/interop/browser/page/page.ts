@@ -3,7 +3,7 @@ import { collect, type Ok } from "../checks.ts";
 import { clientsOf, codeOf, PROTOCOL_NAMES, type ProtocolName, refusal, type Settings } from "./clients.ts";
 import { errorDetails, unknownMethod } from "./errors.ts";
 import { jwks, offline } from "./jwks.ts";
-import { lifeOfAKey, lifeOfAnImportedKey } from "./life.ts";
+import { lifeOfAKey } from "./life.ts";
 import { deadlineAndCancellation, deadlineOfTheServer } from "./streams.ts";
 
 /** The script of the test page: `main.ts` calls what it exports. */
@@ -23,7 +23,6 @@ async function checkProtocol(name: ProtocolName, settings: Settings): Promise<Ch
   const clients = clientsOf(name, settings);
   const checks = await collect(
     (ok) => lifeOfAKey(clients, ok),
-    (ok) => lifeOfAnImportedKey(clients, ok),
     (ok) => errorDetails(clients, name, settings, ok),
     (ok) => unknownMethod(clients, ok),
     (ok) => deadlineAndCancellation(clients, ok),

@@ -15,7 +15,7 @@ pub mod pb {
 use pb::{
     api_keys_service_client::ApiKeysServiceClient, derived_keys_service_client::DerivedKeysServiceClient,
     imported_api_keys_service_client::ImportedApiKeysServiceClient,
-    issued_api_keys_service_client::IssuedApiKeysServiceClient, self_service_service_client::SelfServiceServiceClient,
+    issued_api_keys_service_client::IssuedApiKeysServiceClient,
 };
 
 /// Sends a token with every call.
@@ -31,33 +31,26 @@ impl Interceptor for Bearer {
 
 type Admin = InterceptedService<Channel, Bearer>;
 
-fn certificate() -> Option<Vec<u8>> {
-    env::var_os("KEYHOLD_CA_FILE").map(|file| fs::read(file).expect("KEYHOLD_CA_FILE"))
-}
-
-/// A server with the certificate in KEYHOLD_CA_FILE, if there is one.
-pub fn endpoint(url: &str) -> Endpoint {
-    let endpoint = Endpoint::from_shared(url.to_owned()).expect("a URL");
-    let Some(pem) = certificate() else { return endpoint };
+/// The server at KEYHOLD_URL, with the certificate in KEYHOLD_CA_FILE, if there is one.
+fn endpoint() -> Endpoint {
+    let endpoint = Endpoint::from_shared(env::var("KEYHOLD_URL").expect("KEYHOLD_URL")).expect("a URL");
+    let Some(file) = env::var_os("KEYHOLD_CA_FILE") else { return endpoint };
+    let pem = fs::read(file).expect("KEYHOLD_CA_FILE");
     let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem));
     endpoint.tls_config(tls).expect("KEYHOLD_CA_FILE")
 }
 
 /// A server. Each call of a service gets its own stub, which shares the connection.
 pub struct Keyhold {
-    pub url: String,
     pub channel: Channel,
-    /// PEM.
-    pub certificate: Option<Vec<u8>>,
     token: Bearer,
 }
 
 impl Keyhold {
     pub fn from_environment() -> Self {
-        let url = env::var("KEYHOLD_URL").expect("KEYHOLD_URL");
         let token = env::var("KEYHOLD_TOKEN").expect("KEYHOLD_TOKEN");
         let token = Bearer(format!("Bearer {token}").parse().expect("KEYHOLD_TOKEN"));
-        Keyhold { channel: endpoint(&url).connect_lazy(), url, certificate: certificate(), token }
+        Keyhold { channel: endpoint().connect_lazy(), token }
     }
 
     fn admin(&self) -> Admin {
@@ -78,10 +71,6 @@ impl Keyhold {
 
     pub fn unauthenticated(&self) -> ApiKeysServiceClient<Channel> {
         ApiKeysServiceClient::new(self.channel.clone())
-    }
-
-    pub fn self_service(&self) -> SelfServiceServiceClient<Channel> {
-        SelfServiceServiceClient::new(self.channel.clone())
     }
 
     pub fn jwks(&self) -> DerivedKeysServiceClient<Channel> {

@@ -1,10 +1,6 @@
 //! Calls that several topics make.
 
-use std::{
-    process,
-    sync::atomic::{AtomicU32, Ordering},
-    time::SystemTime,
-};
+use std::{process, time::SystemTime};
 
 use tonic::Status;
 
@@ -16,18 +12,12 @@ use crate::client::{
     },
 };
 
-/// Returns a text that no other run has used.
-pub fn unique(prefix: &str) -> String {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
+/// Creates a key of a unique actor, with the scopes read and deploy.
+pub async fn issue(keyhold: &Keyhold) -> Result<CreateIssuedApiKeyResponse, Status> {
     let time = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |elapsed| elapsed.as_nanos());
-    format!("{prefix}-{}-{time}-{}", process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
-}
-
-/// Creates a key of this actor, with the scopes read and deploy.
-pub async fn issue(keyhold: &Keyhold, actor_id: &str) -> Result<CreateIssuedApiKeyResponse, Status> {
     let request = CreateIssuedApiKeyRequest {
         name: "rust".into(),
-        actor_id: actor_id.into(),
+        actor_id: format!("rust-{}-{time}", process::id()),
         scopes: vec!["read".into(), "deploy".into()],
         metadata: [("env".into(), "prod".into())].into(),
         ..Default::default()
@@ -53,12 +43,9 @@ pub async fn verdicts(keyhold: &Keyhold, credentials: &[&str]) -> Result<Vec<Str
         .map(|&credential| VerifyApiKeyRequest { credential: credential.into(), ..Default::default() });
     let request = BatchVerifyApiKeysRequest { requests: requests.collect() };
     let response = keyhold.keys().batch_verify_api_keys(request).await?.into_inner();
-    Ok(response.results.iter().map(verdict_on).collect())
-}
-
-pub fn verdict_on(response: &VerifyApiKeyResponse) -> String {
-    if response.is_valid {
-        return "valid".into();
-    }
-    response.error_code().as_str_name().trim_start_matches("VERIFICATION_ERROR_").into()
+    let verdict = |one: &VerifyApiKeyResponse| match one.is_valid {
+        true => "valid".into(),
+        false => one.error_code().as_str_name().trim_start_matches("VERIFICATION_ERROR_").into(),
+    };
+    Ok(response.results.iter().map(verdict).collect())
 }

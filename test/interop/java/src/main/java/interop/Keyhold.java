@@ -8,8 +8,6 @@ import dev.keyhold.v2alpha1.ImportedApiKeysServiceGrpc;
 import dev.keyhold.v2alpha1.ImportedApiKeysServiceGrpc.ImportedApiKeysServiceBlockingStub;
 import dev.keyhold.v2alpha1.IssuedApiKeysServiceGrpc;
 import dev.keyhold.v2alpha1.IssuedApiKeysServiceGrpc.IssuedApiKeysServiceBlockingStub;
-import dev.keyhold.v2alpha1.SelfServiceServiceGrpc;
-import dev.keyhold.v2alpha1.SelfServiceServiceGrpc.SelfServiceServiceBlockingStub;
 import io.grpc.ChannelCredentials;
 import io.grpc.Grpc;
 import io.grpc.InsecureChannelCredentials;
@@ -29,7 +27,6 @@ record Keyhold(
     IssuedApiKeysServiceBlockingStub issued,
     ImportedApiKeysServiceBlockingStub imported,
     ApiKeysServiceBlockingStub keys,
-    SelfServiceServiceBlockingStub self,
     DerivedKeysServiceBlockingStub jwks,
     ApiKeysServiceBlockingStub unauthenticated)
     implements AutoCloseable {
@@ -43,7 +40,6 @@ record Keyhold(
         IssuedApiKeysServiceGrpc.newBlockingStub(channel).withInterceptors(admin),
         ImportedApiKeysServiceGrpc.newBlockingStub(channel).withInterceptors(admin),
         ApiKeysServiceGrpc.newBlockingStub(channel).withInterceptors(admin),
-        SelfServiceServiceGrpc.newBlockingStub(channel),
         DerivedKeysServiceGrpc.newBlockingStub(channel),
         ApiKeysServiceGrpc.newBlockingStub(channel));
   }

@@ -12,19 +12,11 @@ import java.util.UUID;
 
 /** Calls that several topics make. */
 final class Keys {
-  static String newName() {
-    return "java-" + UUID.randomUUID();
-  }
-
   /** Creates a key of a unique actor, with the scopes read and deploy. */
   static CreateIssuedApiKeyResponse issue(Keyhold keyhold) {
-    return issue(keyhold, newName());
-  }
-
-  static CreateIssuedApiKeyResponse issue(Keyhold keyhold, String actor) {
     return keyhold.issued().createIssuedApiKey(CreateIssuedApiKeyRequest.newBuilder()
         .setName("java")
-        .setActorId(actor)
+        .setActorId("java-" + UUID.randomUUID())
         .addAllScopes(List.of("read", "deploy"))
         .putMetadata("env", "prod")
         .build());
