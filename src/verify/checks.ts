@@ -54,9 +54,11 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
   },
   {
     name: "ADDRESS",
-    run: (credential, { clientIp }) => {
+    run: (credential, presentation) => {
       const { allowedCidrs } = credential.key;
       if (allowedCidrs === null) return "SKIPPED";
+      // Some presentations determine the address only when it is read.
+      const { clientIp } = presentation;
       if (clientIp === undefined)
         return denied("IP_NOT_ALLOWED", "the key is restricted to addresses, and client_ip is absent", credential);
       if (allowsAddress(allowedCidrs, clientIp)) return "PASS";

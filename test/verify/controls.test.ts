@@ -94,6 +94,21 @@ describe.each(TYPES)("%s", (type) => {
   });
 });
 
+test("the address of a client is not determined for a key without allowed_cidrs", async () => {
+  const fixture = newFixture();
+  const presentation = {
+    requiredScopes: [],
+    get clientIp(): string {
+      throw new Error("the address was read");
+    },
+  };
+  const { credential } = fixture.issue({ allowedCidrs: null });
+  expect(outcome(await verify(fixture.context, credential, "default", presentation))).toBe("VALID");
+  const restricted = fixture.issue({ allowedCidrs: ["203.0.113.0/24"] });
+  const verdict = async () => verify(fixture.context, restricted.credential, "default", presentation);
+  await expect(verdict()).rejects.toThrow("the address was read");
+});
+
 test("the missing scopes are named once each, with the credential", async () => {
   const { fixture, credential, keyId } = subject("ISSUED_API_KEY", []);
   const requiredScopes = ["admin", "read", "admin", "owner"];

@@ -58,23 +58,34 @@ function readHeaderMap(bytes: Uint8Array): string[] {
     else readHeader(reader, text, fields);
     if (fields.length > 2 * MAX_FIELDS) throw new RangeError("too many header fields");
   }
+  if (reader.pos !== reader.len) throw new RangeError("a header field exceeds the list");
   return fields;
 }
 
-/** Decodes a `HeaderValue`. A byte of the raw value is a character of `text`, as in the header fields that Node decodes. */
+/**
+ * Decodes a `HeaderValue`. Each byte of the name, which is ASCII (RFC 9110 §5.1), and of the raw value is a character of `text`, as in the
+ * header fields that Node decodes: slices take half the time of strings and byte arrays.
+ */
 function readHeader(reader: BinaryReader, text: string, fields: string[]): void {
   const end = reader.uint32() + reader.pos;
   let [name, value, rawValue] = ["", "", ""];
   while (reader.pos < end) {
     const [number, type] = reader.tag();
     if (number > RAW_VALUE || type !== WireType.LengthDelimited) reader.skip(type, number);
-    else if (number === KEY) name = reader.string(true);
     else if (number === VALUE) value = reader.string(true);
     else {
-      const { length } = reader.bytes();
-      rawValue = text.slice(reader.pos - length, reader.pos);
+      const slice = readSlice(reader, text);
+      if (number === KEY) name = slice;
+      else rawValue = slice;
     }
   }
   if (reader.pos !== end) throw new RangeError("a header field exceeds its length");
   fields.push(name.toLowerCase(), rawValue === "" ? value : rawValue);
+}
+
+function readSlice(reader: BinaryReader, text: string): string {
+  const length = reader.uint32();
+  const start = reader.pos;
+  reader.pos += length;
+  return text.slice(start, reader.pos);
 }

@@ -55,7 +55,7 @@ type Attributes = typeof attributes extends fc.Arbitrary<infer T> ? T : never;
 function expected({ source, request, contextExtensions }: Attributes): CheckedRequest {
   const { http } = request;
   const list = http?.headerMap?.headers.map(({ key, value: text, rawValue }) => [
-    key,
+    Buffer.from(key).toString("latin1"),
     rawValue.length > 0 ? rawValue.toString("latin1") : text,
   ]);
   const pairs = list ?? Object.entries(http?.headers ?? {});
@@ -114,6 +114,7 @@ test.each([
   ["a varint in place of a name", [0x08, 1]],
   ["a header that is longer than the list", [0x0a, 5, 0x0a, 1, 97]],
   ["a name that is longer than its header", [0x0a, 2, 0x0a, 1, 97]],
+  ["a name that is longer than the list", [0x0a, 3, 0x0a, 9, 97]],
   ["a group without an end", [0x0b]],
 ])("never reads past its end: %s", (_, list) => {
   const http = [0x6a, list.length, ...list];
