@@ -176,20 +176,8 @@ const INTROSPECT = "/v2alpha1/introspect";
 
 /** Forms that are no request, in Latin-1. */
 const ODD_FORMS: readonly string[] = [
-  ...[
-    "",
-    "&",
-    "=",
-    "==",
-    "token",
-    "token=",
-    "=token",
-    "token=a&token=b",
-    "token=%",
-    "token=%zz",
-    "token=%ff",
-    "\xff=\xff",
-  ],
+  ...["", "&", "=", "==", "token", "token=", "=token", "token=a&token=b"],
+  ...["token=%", "token=%zz", "token=%ff", "\xff=\xff"],
   ...["token=%00", "token=%ed%a0%80", "%74oken=a&token=b", "__proto__=a", "token=a&__proto__=b&constructor=c"],
   ...["token=a&client_secret=b", "token=a&required_scopes=+", "token=a&audience=%0d%0a", '{"token":"a"}'],
   ...["&".repeat(16_000), "a&".repeat(8_000), Array.from({ length: 3_000 }, (_, place) => `${place}=`).join("&")],

@@ -25,14 +25,11 @@ type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
 /** A streaming RPC in Connect's form. */
 export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreaming> {
   readonly method: M;
-  /** Its policy. */
   readonly policy: Policy;
-  /** Largest request message in bytes. */
   readonly maxRequestBytes: number;
   readonly serve: MethodImpl<M>;
 }
 
-/** Adds a streaming RPC. */
 export function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard, jsonOptions: JsonOptions): void {
   const { method, maxRequestBytes: readMaxBytes, serve } = rpc;
   const requestGate = async (context: HandlerContext) => {

@@ -16,7 +16,6 @@ import type { BodyBudget } from "../wire/request-body.ts";
 /** Header names and values in turn: Node writes them without looking each one up. */
 export type HeaderList = string[];
 
-/** A complete response. */
 export interface Answer {
   readonly status: number;
   readonly headers: HeaderList;
@@ -28,11 +27,9 @@ export interface Answer {
 /** An RPC, or an endpoint that is no RPC, in a protocol and encoding. */
 export interface FastRoute<Req = unknown, Res = unknown> {
   readonly rpc: Pipeline<Req, Res>;
-  /** The name of the RPC, for the log. */
   readonly name: string;
   readonly protocol: Protocol;
   readonly counter: CallCounter;
-  /** Largest request body in bytes. */
   readonly maxBodyBytes: number;
   /** The deadline of the call, if the protocol has deadlines. */
   readonly deadline?: Deadline;
@@ -42,7 +39,6 @@ export interface FastRoute<Req = unknown, Res = unknown> {
   reject(call: FastCall, error: ConnectError): Answer;
 }
 
-/** What all calls share. */
 export interface CallContext {
   readonly logger: FastifyBaseLogger;
   readonly outages: OutageLog;
@@ -67,7 +63,6 @@ export abstract class FastCall implements Call, CallLog {
   protected readonly context: CallContext;
   readonly id: string;
   readonly #begin = performance.now();
-  /** The complete request body. */
   protected body: Uint8Array = EMPTY;
   /** Whether the body exceeded the limit. The caller still learns first whether it may call at all. */
   protected isTooLarge = false;
@@ -75,7 +70,6 @@ export abstract class FastCall implements Call, CallLog {
   /** Whether the RPC has received the call, and added its name to the log line. */
   #isBegun = false;
   #code = OK;
-  /** For the log. */
   readonly #fields: LogFields[] = [];
   #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;
@@ -102,7 +96,6 @@ export abstract class FastCall implements Call, CallLog {
     return headersOf(this.#requestHeaders);
   }
 
-  /** Its HTTP method. */
   abstract get method(): string;
   /** In origin form; empty over HTTP/2, where no route needs it. */
   abstract get target(): string;
@@ -122,15 +115,11 @@ export abstract class FastCall implements Call, CallLog {
     this.#isBegun = true;
     try {
       const principal = this.route.rpc.admit(this);
-      if (principal instanceof Promise) this.#awaitAdmission(principal);
-      else this.#invoke(principal);
+      if (!(principal instanceof Promise)) this.#invoke(principal);
+      else principal.then((admitted) => this.#invoke(admitted)).catch((error: unknown) => this.reject(error));
     } catch (error) {
       this.reject(error);
     }
-  }
-
-  #awaitAdmission(principal: Promise<Principal>): void {
-    principal.then((admitted) => this.#invoke(admitted)).catch((error: unknown) => this.reject(error));
   }
 
   #invoke(principal: Principal): void {
@@ -163,7 +152,6 @@ export abstract class FastCall implements Call, CallLog {
     if (!this.isOver) this.#finish(this.#written(() => this.route.answer(this, response)));
   }
 
-  /** Answers with an error. */
   reject(error: unknown): void {
     if (this.isOver) return;
     this.#finish(this.#written(() => this.#errorAnswer(error)));
@@ -200,7 +188,6 @@ export abstract class FastCall implements Call, CallLog {
     this.#end(answer.status);
   }
 
-  /** Counts the call and writes its log line. */
   #end(status: number): void {
     this.isOver = true;
     this.body = EMPTY;

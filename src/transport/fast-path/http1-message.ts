@@ -11,7 +11,6 @@ export interface Head {
   readonly target: string;
   /** Names that occur several times have several values. */
   readonly headers: Headers;
-  /** Bytes of the body. */
   readonly contentLength: number;
   /** Bytes of the head, including the empty line that ends it. */
   readonly size: number;

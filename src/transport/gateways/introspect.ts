@@ -47,7 +47,6 @@ export function createIntrospection(
   return createPipeline(endpoint, guard, limiter);
 }
 
-/** Registers the route. */
 export function registerIntrospection(
   fastify: FastifyInstance,
   pipeline: IntrospectionPipeline,

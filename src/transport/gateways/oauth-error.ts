@@ -10,7 +10,6 @@ const ERRORS: Readonly<Record<number, string>> = {
 };
 
 export interface OAuthErrorResponse {
-  /** HTTP status. */
   readonly code: number;
   /** The name of the gRPC code, for the log. */
   readonly status: string;

@@ -6,7 +6,6 @@ import { type Protocol, sniff } from "./protocol-detection.ts";
 
 /** Detects the protocol of new TCP connections. */
 export interface Acceptor {
-  /** Accepts a new connection. */
   accept(socket: Socket): void;
   /** Destroys connections whose protocol is not known yet. */
   drop(): void;

@@ -30,7 +30,6 @@ export class InFlightResponses {
     return [...this.#all()].findLast(({ req }) => req.socket === socket && req.complete);
   }
 
-  /** Returns whether a request of this connection is incomplete. */
   hasIncomplete(socket: Socket): boolean {
     return this.#all().some(({ req }) => req.socket === socket && !req.complete);
   }

@@ -24,6 +24,5 @@ export interface Http1Connections {
   serve(socket: Socket): void;
   /** From now on every connection, new ones included, closes with its next response, or with that of its last request in flight. */
   startDraining(): void;
-  /** Closes idle connections. */
   closeIdle(): void;
 }

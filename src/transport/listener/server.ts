@@ -103,7 +103,6 @@ export class ListenerServer extends Server {
     if (!this.#isDelaying && !this.#responses.flushing()) super.closeIdleConnections();
   }
 
-  /** Destroys every connection of either protocol. */
   override closeAllConnections(): void {
     this.#sockets.forEach(destroy);
   }

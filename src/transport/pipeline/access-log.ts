@@ -56,10 +56,8 @@ export function registerAccessLog(fastify: FastifyInstance, counters: CallCounte
   });
 }
 
-/** Text and numbers by name. */
 export type LogFields = Readonly<Record<string, string | number>>;
 
-/** One line of the access log. */
 export interface AccessLogEntry {
   /** As returned by `requestIdOf`; needs no escaping. */
   readonly reqId: string;

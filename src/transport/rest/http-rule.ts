@@ -23,7 +23,6 @@ export interface PathBinding extends TemplateVariable {
 
 /** A `google.api.HttpRule` with resolved fields. */
 export interface RestRule {
-  /** Upper case. */
   readonly httpMethod: string;
   readonly template: PathTemplate;
   readonly variables: readonly PathBinding[];

@@ -20,7 +20,6 @@ export interface PathTemplate {
 export interface TemplateVariable {
   /** The request field, such as `shelf.name`. */
   readonly fieldPath: string;
-  /** Index of its segment. */
   readonly segment: number;
 }
 

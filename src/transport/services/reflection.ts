@@ -141,11 +141,8 @@ class Catalog {
     const fileDescriptorProto = Array.from(files, bytesOf);
     return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
   }
-
-  /** Returns a `google.protobuf.FileDescriptorProto` with its options. */
 }
 
-/** Returns the full names of what a type declares. */
 function memberNames(type: DescMessage | DescEnum | DescExtension | DescService): string[] {
   const within = ({ name }: { readonly name: string }) => `${type.typeName}.${name}`;
   switch (type.kind) {

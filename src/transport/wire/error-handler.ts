@@ -47,7 +47,6 @@ export function handleError(cause: unknown, request: FastifyRequest, reply: Fast
 type Fields = Readonly<Record<string, string>>;
 
 export interface ErrorResponse {
-  /** HTTP status. */
   readonly code: number;
   readonly headers: Fields;
   /** The status of gRPC, which may also be sent as headers ("Trailers-Only" in PROTOCOL-HTTP2). In gRPC-Web it always is. */

@@ -45,7 +45,6 @@ export interface BodyOwner {
   reject(error: Error): void;
 }
 
-/** A request body that is being received. */
 export class BodyBuffer implements Linked<BodyBuffer> {
   readonly #limit: number;
   readonly #budget: BodyBudget;
@@ -89,7 +88,6 @@ export class BodyBuffer implements Linked<BodyBuffer> {
     return bytes;
   }
 
-  /** Drops the received bytes. */
   drop(): void {
     if (this.#held > 0) this.#budget.release(this, this.#held);
     this.#held = 0;

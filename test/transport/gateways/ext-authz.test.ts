@@ -244,77 +244,46 @@ describe("the address of the client", () => {
   });
   const EXTERNAL = "X-Envoy-External-Address";
   const XFF = "X-Forwarded-For";
-  const ROWS = table<readonly [string, string, Fields, boolean]>([
-    ["the peer of Envoy", "203.0.113.7", [], true],
-    ["the peer over IPv6", "2001:db8::1", [], true],
-    ["the peer, mapped into IPv6", "::ffff:203.0.113.7", [], true],
-    ["another peer", "203.0.113.8", [], false],
-    ["another peer that names an external address", "203.0.113.8", [[EXTERNAL, "203.0.113.7"]], false],
-    ["another peer that names a client", "203.0.113.8", [[XFF, "203.0.113.7"]], false],
-    ["another peer that names both", "203.0.113.8", fields(`${EXTERNAL}: 203.0.113.7`, `${XFF}: 203.0.113.7`), false],
-    [
-      "another peer in X-Real-IP and Forwarded",
-      "203.0.113.8",
-      fields("X-Real-IP: 203.0.113.7", "Forwarded: for=203.0.113.7"),
-      false,
-    ],
-    ["a trusted proxy with an external address", "10.1.2.3", [[EXTERNAL, "203.0.113.7"]], true],
-    ["a trusted proxy with its client", "10.1.2.3", [[XFF, "203.0.113.7, 10.1.2.3"]], true],
-    [
-      "a trusted proxy over IPv6",
-      "fd00::1",
-      fields(`${XFF}: 2001:db8::5, fd00::1`, `${EXTERNAL}: 2001:db8:0::5`),
-      true,
-    ],
-    [
-      "a trusted proxy, with both in agreement",
-      "10.1.2.3",
-      fields(`${EXTERNAL}: 203.0.113.7`, `${XFF}: 1.2.3.4, 203.0.113.7,10.1.2.3`),
-      true,
-    ],
-    [
-      "a trusted proxy, the external address spoofed",
-      "10.1.2.3",
-      fields(`${EXTERNAL}: 203.0.113.7`, `${XFF}: 198.51.100.9, 10.1.2.3`),
-      false,
-    ],
-    [
-      "a trusted proxy, the list spoofed on the left",
-      "10.1.2.3",
-      [[XFF, "203.0.113.7, 198.51.100.9, 10.1.2.3"]],
-      false,
-    ],
-    [
-      "a trusted proxy, with two fields",
-      "10.1.2.3",
-      fields(`${XFF}: 203.0.113.7`, `${XFF}: 198.51.100.9, 10.1.2.3`),
-      false,
-    ],
-    [
-      "a trusted proxy, with two external addresses",
-      "10.1.2.3",
-      fields(`${EXTERNAL}: 203.0.113.7`, `${EXTERNAL}: 203.0.113.7`),
-      false,
-    ],
-    ["a trusted proxy without either", "10.1.2.3", [], false],
-    ["a trusted proxy with no address", "10.1.2.3", [[EXTERNAL, "unknown"]], false],
-    ["a trusted proxy with a name", "10.1.2.3", fields(`${EXTERNAL}: localhost`, `${XFF}: 203.0.113.7`), false],
-    ["no address", "", fields(`${EXTERNAL}: 203.0.113.7`, `${XFF}: 203.0.113.7`), false],
-    ["a path of a Unix socket", "/run/a", [[EXTERNAL, "203.0.113.7"]], false],
+  const [CLIENT, OTHER, PROXY] = ["203.0.113.7", "203.0.113.8", "10.1.2.3"];
+  /** The source, and the values of the two headers, each in a field of its own. */
+  const ROWS = table<readonly [string, string, external: string[], forwarded: string[], isAllowed: boolean]>([
+    ["the peer of Envoy", CLIENT, [], [], true],
+    ["the peer over IPv6", "2001:db8::1", [], [], true],
+    ["the peer, mapped into IPv6", `::ffff:${CLIENT}`, [], [], true],
+    ["another peer", OTHER, [], [], false],
+    ["another peer that names an external address", OTHER, [CLIENT], [], false],
+    ["another peer that names a client", OTHER, [], [CLIENT], false],
+    ["another peer that names both", OTHER, [CLIENT], [CLIENT], false],
+    ["a trusted proxy with an external address", PROXY, [CLIENT], [], true],
+    ["a trusted proxy with its client", PROXY, [], [`${CLIENT}, ${PROXY}`], true],
+    ["a trusted proxy over IPv6", "fd00::1", ["2001:db8:0::5"], ["2001:db8::5, fd00::1"], true],
+    ["a trusted proxy, with both in agreement", PROXY, [CLIENT], [`1.2.3.4, ${CLIENT},${PROXY}`], true],
+    ["a trusted proxy, the external address spoofed", PROXY, [CLIENT], [`198.51.100.9, ${PROXY}`], false],
+    ["a trusted proxy, the list spoofed on the left", PROXY, [], [`${CLIENT}, 198.51.100.9, ${PROXY}`], false],
+    ["a trusted proxy, with two fields", PROXY, [], [CLIENT, `198.51.100.9, ${PROXY}`], false],
+    ["a trusted proxy, with two external addresses", PROXY, [CLIENT, CLIENT], [], false],
+    ["a trusted proxy without either", PROXY, [], [], false],
+    ["a trusted proxy with no address", PROXY, ["unknown"], [], false],
+    ["a trusted proxy with a name", PROXY, ["localhost"], [CLIENT], false],
+    ["no address", "", [CLIENT], [CLIENT], false],
+    ["a path of a Unix socket", "/run/a", [CLIENT], [], false],
   ]);
-  test.for(ROWS)("%s", async ([, source, headers, isAllowed]) => {
-    for (const isRaw of [true, false]) {
-      const answer = await ask({ source, headers: [...bearer(restricted), ...headers], isRaw });
-      expect(answer).toMatchObject(
-        isAllowed ? { status: 200 } : { status: 403, reason: "VERIFICATION_ERROR_IP_NOT_ALLOWED" },
-      );
-    }
+  test.for(ROWS)("%s", async ([, source, external, forwarded, isAllowed]) => {
+    const named = [
+      ...external.map((value) => `${EXTERNAL}: ${value}`),
+      ...forwarded.map((value) => `${XFF}: ${value}`),
+    ];
+    // Headers that are not read.
+    const headers = [...bearer(restricted), ...fields(...named, `X-Real-IP: ${CLIENT}`, `Forwarded: for=${CLIENT}`)];
+    const denied = { status: 403, reason: "VERIFICATION_ERROR_IP_NOT_ALLOWED" };
+    for (const isRaw of [true, false])
+      expect(await ask({ source, headers, isRaw })).toMatchObject(isAllowed ? { status: 200 } : denied);
   });
 
   test("without a source, or from a Unix socket, there is none", async () => {
-    const headers = [...bearer(restricted), [EXTERNAL, "203.0.113.7"], [XFF, "203.0.113.7"]] as const;
+    const headers = [...bearer(restricted), ...fields(`${EXTERNAL}: ${CLIENT}`, `${XFF}: ${CLIENT}`)];
     const { attributes } = describeRequest({ headers });
-    const pipe = { address: { pipe: { path: "203.0.113.7" } } };
+    const pipe = { address: { pipe: { path: CLIENT } } };
     for (const source of [undefined, {}, { address: {} }, pipe]) {
       const answer = await check(suite.server, { attributes: { ...attributes, source } }, token());
       expect(answer).toMatchObject({ status: 403, reason: "VERIFICATION_ERROR_IP_NOT_ALLOWED" });
