@@ -46,28 +46,28 @@ export async function ensureCluster(
   { server, initializer }: OsUsers,
   binaries: Binaries,
 ): Promise<void> {
-  await removeDrafts(dataDir);
-  if (isMade(dataDir)) return;
+  await removeUnfinished(dataDir);
+  if (isInitialized(dataDir)) return;
   await assertFree(clusterDirOf(dataDir));
-  const draft = `${clusterDirOf(dataDir)}.init-${process.pid}`;
+  const newDir = `${clusterDirOf(dataDir)}.init-${process.pid}`;
   try {
-    await mkdir(draft, { mode: 0o700 });
-    await changeOwner(draft, initializer);
-    await runProgram(initializer, [binaries.initdb, ...initdbArguments, `--pgdata=${draft}`], "");
-    const single = [binaries.postgres, "--single", "-D", draft, "-c", "exit_on_error=on", "postgres"];
+    await mkdir(newDir, { mode: 0o700 });
+    await changeOwner(newDir, initializer);
+    await runProgram(initializer, [binaries.initdb, ...initdbArguments, `--pgdata=${newDir}`]);
+    const single = [binaries.postgres, "--single", "-D", newDir, "-c", "exit_on_error=on", "postgres"];
     await runProgram(initializer, single, bootstrapSql);
-    await changeOwnerOfTree(draft, server);
+    await changeOwnerOfTree(newDir, server);
     // If another process was first, its cluster is kept.
-    await rename(draft, clusterDirOf(dataDir)).catch((error) => {
-      if (!isMade(dataDir)) throw error;
+    await rename(newDir, clusterDirOf(dataDir)).catch((error) => {
+      if (!isInitialized(dataDir)) throw error;
     });
     await syncDir(dataDir);
   } finally {
-    await rm(draft, { recursive: true, force: true });
+    await rm(newDir, { recursive: true, force: true });
   }
 }
 
-function isMade(dataDir: string): boolean {
+function isInitialized(dataDir: string): boolean {
   return existsSync(join(clusterDirOf(dataDir), "PG_VERSION"));
 }
 
@@ -80,8 +80,8 @@ async function assertFree(clusterDir: string): Promise<void> {
   );
 }
 
-/** Removes drafts of processes that have ended. One with our own process id is an earlier process's: ids are reused. */
-async function removeDrafts(dataDir: string): Promise<void> {
+/** Removes folders that processes which have ended were initializing. One with our own process id is an earlier process's: ids are reused. */
+async function removeUnfinished(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     const pid = Number(/^postgres\.init-(\d+)$/.exec(name)?.[1] ?? Number.NaN);
     if (Number.isNaN(pid)) continue;

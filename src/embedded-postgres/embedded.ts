@@ -3,7 +3,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { supervise } from "../lib/supervise.ts";
 import { findBinaries } from "./binaries.ts";
 import { clusterDirOf, database, ensureCluster, owner, serverRole, superuser } from "./cluster.ts";
-import { acquireLock, type OtherOwner } from "./lock.ts";
+import { acquireLock, type LockOwner } from "./lock.ts";
 import { chooseOsUsers } from "./os-user.ts";
 import { changeOwnerOfTree } from "./ownership.ts";
 import { untilReady } from "./pid-file.ts";
@@ -104,8 +104,8 @@ async function startClaimed(options: PostmasterOptions, dataDir: string, signal:
   return startPostmaster(options, signal);
 }
 
-async function yieldTo(rival: OtherOwner, dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  if (options.ifRunning !== "attach" || rival.kind === "foreign") throw inUse(dataDir, rival);
+async function yieldTo(rival: LockOwner, dataDir: string, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  if (options.ifRunning !== "attach" || rival.keyholdPid === null) throw inUse(dataDir, rival);
   const socketDir = await socketOf(rival, dataDir, options.startTimeoutMs ?? defaultStartTimeoutMs);
   if (socketDir === undefined) return startEmbeddedPostgres(options);
   return { ...urlsOf(socketDir), pid: rival.pid, attached: true, stop: async () => {} };
@@ -117,21 +117,18 @@ function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" |
 }
 
 /** Returns the socket folder of the other process's server; undefined if it ends before it accepts connections. */
-async function socketOf(rival: OtherOwner, dataDir: string, timeoutMs: number): Promise<string | undefined> {
-  const over = new AbortController();
-  const limit = AbortSignal.any([over.signal, AbortSignal.timeout(timeoutMs)]);
+async function socketOf(rival: LockOwner, dataDir: string, timeoutMs: number): Promise<string | undefined> {
   try {
-    const ready = untilReady(clusterDirOf(dataDir), rival.pid, limit).then((file) => file.socketDir);
-    return await Promise.race([ready, untilGone(rival.pid, limit).then(() => undefined)]);
+    const gone = (signal: AbortSignal) => untilGone(rival.pid, signal).then(() => undefined);
+    const file = await untilReady(clusterDirOf(dataDir), rival.pid, gone, AbortSignal.timeout(timeoutMs));
+    return file?.socketDir;
   } catch (cause) {
     const message = `PostgreSQL process ${rival.pid} on ${dataDir} accepts no connections`;
     throw new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
-  } finally {
-    over.abort();
   }
 }
 
-function inUse(dataDir: string, rival: OtherOwner): KeyholdError {
-  const holder = rival.kind === "keyhold" ? `process ${rival.owner}` : `PostgreSQL process ${rival.pid}`;
+function inUse(dataDir: string, rival: LockOwner): KeyholdError {
+  const holder = rival.keyholdPid === null ? `PostgreSQL process ${rival.pid}` : `process ${rival.keyholdPid}`;
   return new KeyholdError("DATABASE_UNAVAILABLE", `data folder ${dataDir} is in use by ${holder}`);
 }

@@ -6,29 +6,24 @@ import { describeProcess, poll, signalProcess, untilGone } from "./process.ts";
 import { shutDown } from "./shutdown.ts";
 import { answers } from "./socket.ts";
 
-/** The process that uses a cluster, by its `postmaster.pid` and the processes that run. */
-type LockOwner =
-  /** None; an existing `postmaster.pid` names a process that is not this cluster's server. */
-  | { readonly kind: "none" }
-  /** A server whose Keyhold process has ended. */
-  | { readonly kind: "orphan"; readonly pid: number }
-  /** A server of the running Keyhold process `owner`. */
-  | { readonly kind: "keyhold"; readonly pid: number; readonly owner: number }
-  /** A server that Keyhold did not start, or that runs in another container and cannot be inspected. */
-  | { readonly kind: "foreign"; readonly pid: number };
-
-/** A running owner of the cluster that keeps it. */
-export type OtherOwner = Extract<LockOwner, { readonly kind: "keyhold" | "foreign" }>;
+/** The server that uses a cluster, by its `postmaster.pid` and the processes that run. */
+export interface LockOwner {
+  readonly pid: number;
+  /** The Keyhold process that started it; null: not Keyhold, or in another container and cannot be inspected. */
+  readonly keyholdPid: number | null;
+  /** Whether that process has ended. */
+  readonly isOrphan: boolean;
+}
 
 /**
- * Removes what a killed predecessor left in the cluster. Returns the other owner, and changes nothing, if the cluster is in use.
+ * Removes what a killed predecessor left in the cluster. Returns the owner, and changes nothing, if the cluster is in use.
  *
  * @throws KeyholdError `DATABASE_UNAVAILABLE` when a server that should stop does not.
  */
-export async function acquireLock(clusterDir: string, log: Log): Promise<OtherOwner | undefined> {
+export async function acquireLock(clusterDir: string, log: Log): Promise<LockOwner | undefined> {
   const owner = await findLockOwner(clusterDir);
-  if (owner.kind === "keyhold" || owner.kind === "foreign") return owner;
-  if (owner.kind === "orphan") await stopOrphan(owner.pid, clusterDir, log);
+  if (owner?.isOrphan === false) return owner;
+  if (owner !== null) await stopOrphan(owner.pid, clusterDir, log);
   await removeStaleFiles(clusterDir);
   return undefined;
 }
@@ -62,28 +57,27 @@ function isInUse(pid: number): boolean {
 /** Until the kernel has removed it, a killed process still accepts connections but has no command line. */
 const exitDelayMs = 1_000;
 
-/** Returns the process that uses the cluster. Rejects only if its files cannot be read. */
-function findLockOwner(clusterDir: string): Promise<LockOwner> {
-  const findKnown = async () => {
+/** Returns the server that uses the cluster; null if none does. Rejects only if its files cannot be read. */
+function findLockOwner(clusterDir: string): Promise<LockOwner | null> {
+  const findCertain = async () => {
     const owner = await inspect(clusterDir);
-    return owner.kind === "foreign" ? undefined : owner;
+    return owner?.keyholdPid === null ? undefined : owner;
   };
-  return poll(findKnown, AbortSignal.timeout(exitDelayMs)).catch(() => inspect(clusterDir));
+  return poll(findCertain, AbortSignal.timeout(exitDelayMs)).catch(() => inspect(clusterDir));
 }
 
-async function inspect(clusterDir: string): Promise<LockOwner> {
+async function inspect(clusterDir: string): Promise<LockOwner | null> {
   const file = await readPidFile(clusterDir);
-  if (file === undefined) return { kind: "none" };
+  if (file === undefined) return null;
   const { pid, socketDir } = file;
   const found = await describeProcess(pid);
   if (found !== undefined && (await serves(pid, found.command, clusterDir))) {
-    const owner = found.command.split(ownerMark)[1];
-    if (owner === undefined) return { kind: "foreign", pid };
-    const isRunning = Number.parseInt(owner, 10) === found.parent;
-    return isRunning ? { kind: "keyhold", pid, owner: found.parent } : { kind: "orphan", pid };
+    const mark = found.command.split(ownerMark)[1];
+    const keyholdPid = mark === undefined ? null : Number.parseInt(mark, 10);
+    return { pid, keyholdPid, isOrphan: keyholdPid !== null && keyholdPid !== found.parent };
   }
-  if (socketDir !== undefined && (await answers(socketDir))) return { kind: "foreign", pid };
-  return { kind: "none" };
+  const isServed = socketDir !== undefined && (await answers(socketDir));
+  return isServed ? { pid, keyholdPid: null, isOrphan: false } : null;
 }
 
 /** The working directory of a server is its data folder, whatever its path. Where it cannot be read, the command line decides. */

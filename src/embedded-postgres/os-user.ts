@@ -1,25 +1,8 @@
-import { execFile } from "node:child_process";
 import { chmod, readFile, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { promisify } from "node:util";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Binaries } from "./binaries.ts";
-import { childEnvironment } from "./process.ts";
-
-export interface UserIds {
-  readonly uid: number;
-  readonly gid: number;
-}
-
-/** How to start a program as another user. */
-export interface RunAs {
-  /** Command that precedes the program; empty: none. */
-  readonly prefix: readonly string[];
-  /** User and group of the process; empty: ours. */
-  readonly ids: Partial<UserIds>;
-  /** Owner of its files; undefined: ours. */
-  readonly owner: UserIds | undefined;
-}
+import { asOurselves, type RunAs, runProgram, type UserIds } from "./process.ts";
 
 /** PostgreSQL refuses to run as root, and a superuser's `COPY … TO PROGRAM` must not run as root either, so root uses an unprivileged user. */
 export interface OsUsers {
@@ -33,15 +16,12 @@ const dedicated: UserIds = { uid: 65530, gid: 65530 };
 
 const nobody: UserIds = { uid: 65534, gid: 65534 };
 
-const unchanged: RunAs = { prefix: [], ids: {}, owner: undefined };
-
-export const ownOsUser: OsUsers = { server: unchanged, initializer: unchanged };
+export const ownOsUser: OsUsers = { server: asOurselves, initializer: asOurselves };
 
 /** Is `nobody` inside the namespace and our uid outside, so it is suitable only where our uid is not the real root. */
 const nested: RunAs = {
+  ...asOurselves,
   prefix: ["unshare", "--user", `--map-user=${nobody.uid}`, `--map-group=${nobody.gid}`, "--"],
-  ids: {},
-  owner: undefined,
 };
 
 export interface OsUserRequest {
@@ -71,8 +51,8 @@ async function drop({ dataDir, binaries }: OsUserRequest, owner: UserIds): Promi
   const programs = dirname(dirname(binaries.postgres));
   await makeTraversable(dataDir);
   await makeExecutable(programs, binaries);
-  const hidden = await privateParents([dataDir, programs], owner).catch((cause) => {
-    throw noOsUser(`user ${owner.uid} cannot be used (${reasonOf(cause)})`, "allow it to change its user");
+  const hidden = await privateParents([dataDir, programs], owner).catch(({ message }) => {
+    throw noOsUser(`user ${owner.uid} cannot be used (${message})`, "allow it to change its user");
   });
   const runAs = (ids: UserIds): RunAs =>
     hidden.length === 0
@@ -106,7 +86,7 @@ async function makeTraversable(dataDir: string): Promise<void> {
 /** With a strict umask, npm installs the programs readable by root only. They are public. */
 async function makeExecutable(programs: string, { postgres }: Binaries): Promise<void> {
   if (((await stat(postgres)).mode & 0o005) === 0o005) return;
-  await promisify(execFile)("chmod", ["-R", "go+rX", programs], { env: childEnvironment }).catch(() => undefined);
+  await runProgram(asOurselves, ["chmod", "-R", "go+rX", programs]).catch(() => undefined);
 }
 
 /** Returns the uid in the parent of our user namespace (user_namespaces(7)); undefined if it is not mapped. */
@@ -127,13 +107,11 @@ function noOsUser(why: string, remedy: string): KeyholdError {
 }
 
 /** Runs the command as the user. Returns why it failed, or undefined. */
-function failureOf({ prefix, ids }: RunAs, command: readonly string[]): Promise<string | undefined> {
-  const [file = "", ...args] = [...prefix, ...command];
-  return promisify(execFile)(file, args, { ...ids, env: childEnvironment, cwd: "/" }).then(() => undefined, reasonOf);
-}
-
-function reasonOf(error: Error & { readonly stderr?: string }): string {
-  return error.stderr?.trim() || error.message;
+async function failureOf(runAs: RunAs, command: readonly string[]): Promise<string | undefined> {
+  return runProgram(runAs, command).then(
+    () => undefined,
+    ({ message }) => message,
+  );
 }
 
 /** A folder that a user cannot reach because its ancestor `parent` is private. */
@@ -148,11 +126,9 @@ async function privateParents(paths: readonly string[], ids: UserIds): Promise<H
   return found.filter(({ parent }) => parent !== "");
 }
 
-async function firstInaccessible(path: string, ids: UserIds): Promise<string> {
+function firstInaccessible(path: string, ids: UserIds): Promise<string> {
   const script = 'for dir; do test -x "$dir" || { printf %s "$dir"; break; }; done';
-  const args = ["-c", script, "sh", ...foldersAbove(path)];
-  const { stdout } = await promisify(execFile)("sh", args, { ...ids, env: childEnvironment, cwd: "/" });
-  return stdout;
+  return runProgram({ ...asOurselves, ids }, ["sh", "-c", script, "sh", ...foldersAbove(path)]);
 }
 
 function foldersAbove(path: string): string[] {

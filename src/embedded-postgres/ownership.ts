@@ -1,7 +1,7 @@
 import { constants } from "node:fs";
 import { chown, type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { RunAs, UserIds } from "./os-user.ts";
+import type { RunAs, UserIds } from "./process.ts";
 
 /** Changes the owner of `path`. */
 export async function changeOwner(path: string, { owner }: RunAs): Promise<void> {

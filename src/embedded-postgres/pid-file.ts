@@ -33,10 +33,21 @@ export function parsePidFile(text: string, clusterDir: string): PidFile | undefi
   return { pid, socketDir, ready: lines[7]?.trim() === "ready" };
 }
 
-/** Resolves when the postmaster `pid` accepts connections. Rejects when `signal` is aborted. */
-export function untilReady(clusterDir: string, pid: number, signal: AbortSignal): Promise<PidFile> {
-  return poll(async () => {
+/**
+ * Resolves when the postmaster `pid` accepts connections, or with the result of `ended` if it ends before that. Rejects when `limit` is
+ * aborted.
+ */
+export function untilReady<T>(
+  clusterDir: string,
+  pid: number,
+  ended: (signal: AbortSignal) => Promise<T>,
+  limit: AbortSignal,
+): Promise<PidFile | T> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([over.signal, limit]);
+  const readyFile = async () => {
     const file = await readPidFile(clusterDir);
     return file?.pid === pid && file.ready ? file : undefined;
-  }, signal);
+  };
+  return Promise.race([poll(readyFile, signal), ended(signal)]).finally(() => over.abort());
 }

@@ -2,9 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 import { KeyholdError } from "../domain/errors.ts";
 import { exitOf, type Running } from "../lib/supervise.ts";
-import type { RunAs } from "./os-user.ts";
 import { untilReady } from "./pid-file.ts";
-import { startProgram } from "./process.ts";
+import { type RunAs, startProgram } from "./process.ts";
 import { shutDown, startWatchdog } from "./shutdown.ts";
 
 export type Level = "info" | "warn" | "error";
@@ -81,27 +80,14 @@ export async function startPostmaster(options: PostmasterOptions, signal: AbortS
   void exited.then(() => watchdog.kill("SIGKILL"));
   const postmaster = { pid, exited, stop: () => shutDown(pid, options.clusterDir, exited) };
   options.onLaunched?.();
-  await becomeReady(postmaster, options, signal, lastLines);
-  return postmaster;
-}
-
-async function becomeReady(
-  postmaster: Postmaster,
-  { clusterDir, startTimeoutMs = defaultStartTimeoutMs }: PostmasterOptions,
-  signal: AbortSignal,
-  lastLines: readonly string[],
-): Promise<void> {
-  const over = new AbortController();
-  const limit = AbortSignal.any([signal, over.signal, AbortSignal.timeout(startTimeoutMs)]);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(options.startTimeoutMs ?? defaultStartTimeoutMs)]);
   try {
-    const ready = untilReady(clusterDir, postmaster.pid, limit).then(() => undefined);
-    const how = await Promise.race([ready, postmaster.exited]);
-    if (how !== undefined) throw notStarted(how, lastLines);
+    const result = await untilReady(options.clusterDir, pid, () => exited, limit);
+    if (typeof result === "string") throw notStarted(result, lastLines);
+    return postmaster;
   } catch (error) {
     await postmaster.stop();
     throw limit.aborted ? notStarted(String(limit.reason), lastLines) : error;
-  } finally {
-    over.abort();
   }
 }
 

@@ -1,12 +1,25 @@
 import { type ChildProcess, execFile, type StdioOptions, spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
-import type { Readable } from "node:stream";
-import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { KeyholdError } from "../domain/errors.ts";
-import { exitOf } from "../lib/supervise.ts";
-import type { RunAs } from "./os-user.ts";
+
+export interface UserIds {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** How to start a program as another user. */
+export interface RunAs {
+  /** Command that precedes the program; empty: none. */
+  readonly prefix: readonly string[];
+  /** User and group of the process; empty: ours. */
+  readonly ids: Partial<UserIds>;
+  /** Owner of its files; undefined: ours. */
+  readonly owner: UserIds | undefined;
+}
+
+export const asOurselves: RunAs = { prefix: [], ids: {}, owner: undefined };
 
 /** A running process. A zombie counts as ended: it holds no file and no memory. */
 export interface ProcessInfo {
@@ -39,8 +52,7 @@ async function fromProc(pid: number): Promise<ProcessInfo | undefined> {
 }
 
 async function fromPs(pid: number): Promise<ProcessInfo | undefined> {
-  const args = ["-ww", "-o", "ppid=,state=,command=", "-p", String(pid)];
-  const { stdout } = await promisify(execFile)("ps", args, { env: childEnvironment });
+  const stdout = await runProgram(asOurselves, ["ps", "-ww", "-o", "ppid=,state=,command=", "-p", String(pid)]);
   const [, parent, state, command] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(stdout.trimEnd()) ?? [];
   if (command === undefined || state?.startsWith("Z")) return undefined;
   return { parent: Number(parent), command };
@@ -78,19 +90,19 @@ export function startProgram(runAs: RunAs, command: readonly string[], stdio: St
 }
 
 /**
- * Runs a program to its end, with `input` on its stdin.
+ * Runs a program to its end, with `input` on its stdin, and returns its stdout.
  *
  * @throws KeyholdError `DATABASE_UNAVAILABLE` with its output when it fails.
  */
-export async function runProgram(runAs: RunAs, command: readonly string[], input: string): Promise<void> {
-  const child = startProgram(runAs, command, ["pipe", "pipe", "pipe"]);
-  child.stdin?.on("error", () => {}).end(input);
-  const [code, out, err] = await Promise.all([exitOf(child), textOf(child.stdout), textOf(child.stderr)]);
-  if (code === "exit code 0") return;
-  const program = command[0]?.split("/").at(-1);
-  throw new KeyholdError("DATABASE_UNAVAILABLE", `${program} failed with ${code}: ${out}${err}`.trim());
-}
-
-function textOf(stream: Readable | null): Promise<string> {
-  return stream === null ? Promise.resolve("") : text(stream);
+export async function runProgram({ prefix, ids }: RunAs, command: readonly string[], input = ""): Promise<string> {
+  const [file = "", ...args] = [...prefix, ...command];
+  const running = promisify(execFile)(file, args, { ...ids, cwd: "/", env: childEnvironment });
+  running.child.stdin?.on("error", () => {}).end(input);
+  try {
+    return (await running).stdout;
+  } catch (error) {
+    const { message, stdout = "", stderr = "" } = error as Error & { stdout?: string; stderr?: string };
+    const program = command[0]?.split("/").at(-1);
+    throw new KeyholdError("DATABASE_UNAVAILABLE", `${program} failed: ${`${stdout}${stderr}`.trim() || message}`);
+  }
 }

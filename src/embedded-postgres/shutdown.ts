@@ -1,8 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { withTimeout } from "../lib/with-timeout.ts";
-import { ownOsUser } from "./os-user.ts";
 import { readPidFile } from "./pid-file.ts";
-import { signalProcess, startProgram } from "./process.ts";
+import { asOurselves, signalProcess, startProgram } from "./process.ts";
 
 /**
  * Fast shutdown, immediate shutdown (PostgreSQL docs, 18.5) and SIGKILL, with their time limits. A fast shutdown during a crash never
@@ -41,7 +40,7 @@ function endsWithin(exited: Promise<unknown>, ms: number): Promise<boolean> {
  */
 export function startWatchdog(pid: number): ChildProcess {
   const command = ["sh", "-c", 'read -r _; kill -INT "$1"', "keyhold-watchdog", String(pid)];
-  const child = startProgram(ownOsUser.server, command, ["pipe", "ignore", "ignore"]);
+  const child = startProgram(asOurselves, command, ["pipe", "ignore", "ignore"]);
   child.on("error", () => {});
   child.stdin?.on("error", () => {});
   return child;

@@ -4,8 +4,8 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { KeyholdError } from "../domain/errors.ts";
-import type { RunAs } from "./os-user.ts";
 import { changeOwner } from "./ownership.ts";
+import type { RunAs } from "./process.ts";
 
 /** sun_path with its closing zero takes 108 bytes on Linux, 104 on macOS (unix(7), sys/un.h). */
 const maxSocketPathBytes = 103;
