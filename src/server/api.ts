@@ -20,21 +20,17 @@ export function createVerifyContext(
   { adopt }: Pick<Adopter, "adopt">,
   logger: Pick<FastifyBaseLogger, "error">,
 ): VerifyContext {
+  const { findKey, findAll, findStale, findCached, identities } = reader;
+  const { publicKey, hasCurrentPublicKeys, lastPublicKey } = signing;
   return {
-    findKey: reader.findKey,
-    findAll: reader.findAll,
-    findStale: reader.findStale,
-    findCached: reader.findCached,
-    identities: reader.identities,
+    ...{ findKey, findAll, findStale, findCached, identities },
+    ...{ publicKey, hasCurrentPublicKeys, lastPublicKey },
     clock: keys.clock,
     shapes,
     issuer,
     rings,
     findByHash: hashing.findByHash,
     adopt,
-    publicKey: signing.publicKey,
-    hasCurrentPublicKeys: signing.hasCurrentPublicKeys,
-    lastPublicKey: signing.lastPublicKey,
     onValid: lastUsed.note,
     onVerdict: () => {},
     onStale: () => {},

@@ -4,21 +4,16 @@ import { Membership, type MembershipOptions } from "../cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../lib/clock.ts";
 import { createOpenFeed } from "../postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../postgres/cluster/leases.ts";
-import type { KeyChange } from "../verify/reader.ts";
+import type { VerificationCache } from "../verify/cache/cache.ts";
 import type { Config } from "./config/config.ts";
 import { readBuild, readVersion } from "./version.ts";
 
-export interface InvalidatedCache {
-  invalidate(change: KeyChange): void;
-  clear(): void;
-}
-
-export interface CoherenceOptions extends Pick<MembershipOptions, "onDisconnect" | "log"> {
+interface CoherenceOptions extends Pick<MembershipOptions, "onDisconnect" | "log"> {
   readonly config: Config;
   readonly databaseUrl: string;
 }
 
-/** The membership of this process in the cluster, and the caches that it invalidates. */
+/** The membership of this process in the cluster, and the cache that it invalidates. */
 export class Coherence {
   readonly membership: Membership;
   /** Received notifications by what changed; `forgotten`: how often everything was dropped. */
@@ -34,8 +29,10 @@ export class Coherence {
   signingKeysVersion = 0;
   /** Changes whenever the lookups of imported hashes may have changed. */
   hashSchemesVersion = 0;
-  readonly #caches: InvalidatedCache[] = [];
-  readonly #signingKeysListeners: (() => void)[] = [];
+  /** The cache that changes of keys invalidate. */
+  cache: Pick<VerificationCache, "invalidate" | "clear"> | undefined;
+  /** Called when the signing keys have changed. */
+  onSigningKeys: () => void = () => {};
 
   constructor({ config, databaseUrl, onDisconnect, log }: CoherenceOptions) {
     const { databaseListenUrl, leaseTtl, staleGrace } = config;
@@ -65,30 +62,16 @@ export class Coherence {
   /** Returns why the database is unreachable; null: it is reachable. */
   readonly unavailableReason = (): Error | null => this.membership.unavailableReason;
 
-  /** Adds a cache that is invalidated by changes of keys. */
-  addCache(cache: InvalidatedCache): void {
-    this.#caches.push(cache);
-  }
-
-  /** Calls the listener when the signing keys have changed. */
-  onSigningKeys(listener: () => void): void {
-    this.#signingKeysListeners.push(listener);
-  }
-
   #onChange(change: ChangeNotification): void {
     this.received[change.type]++;
-    if (change.type === "key") this.#invalidate({ keyIds: [change.keyId], digests: [] });
-    else if (change.type === "digests") this.#invalidate({ keyIds: [], digests: change.digests });
+    if (change.type === "key") this.cache?.invalidate({ keyIds: [change.keyId], digests: [] });
+    else if (change.type === "digests") this.cache?.invalidate({ keyIds: [], digests: change.digests });
     else if (change.type === "everything") this.#invalidateAll();
     else if (change.type === "hash_schemes") this.hashSchemesVersion++;
     else {
       this.signingKeysVersion++;
-      for (const listener of this.#signingKeysListeners) listener();
+      this.onSigningKeys();
     }
-  }
-
-  #invalidate(change: KeyChange): void {
-    for (const cache of this.#caches) cache.invalidate(change);
   }
 
   /** Changes may have been missed. */
@@ -96,6 +79,6 @@ export class Coherence {
     this.received.forgotten++;
     this.signingKeysVersion++;
     this.hashSchemesVersion++;
-    for (const cache of this.#caches) cache.clear();
+    this.cache?.clear();
   }
 }

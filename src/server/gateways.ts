@@ -1,12 +1,11 @@
 import { authorizeBy } from "../api/gateways/authorize.ts";
-import type { OnDecision } from "../api/gateways/decision.ts";
 import type { ApiContext } from "../api/row.ts";
 import { createGatewayGuard } from "../auth/gateway-callers.ts";
 import type { Guard } from "../auth/guard.ts";
 import { clientAddressByEnvoy, clientAddressFrom } from "../lib/client-address.ts";
 import { EXT_AUTHZ_TOKEN_HEADERS } from "../transport/gateways/ext-authz.ts";
 import { GATEWAY_TOKEN_HEADER } from "../transport/gateways/forward-auth.ts";
-import type { GatewayOptions } from "../transport/server.ts";
+import type { GatewayOptions, GatewayProtocol } from "../transport/server.ts";
 import type { Config } from "./config/config.ts";
 import type { GatewayKind, Instruments } from "./metrics.ts";
 
@@ -18,27 +17,18 @@ export function gatewayOptions(
   { limits, gatewayDecisions }: Instruments,
 ): GatewayOptions {
   const { protocols, callers: methods, networks } = gateways;
-  const authorize = authorizeBy(api, gateways);
-  const guardBy = (tokenHeaders: readonly string[]) =>
-    createGatewayGuard({ methods, networks, guard, limits, tokenHeaders });
-  const countAs =
-    (kind: GatewayKind): OnDecision =>
-    (status) =>
-      gatewayDecisions.add(kind, String(status));
-  const forwardAuth = {
-    authorize,
-    guard: guardBy([GATEWAY_TOKEN_HEADER]),
-    clientAddressOf: clientAddressFrom(trustedProxies),
-    onDecision: countAs("forward_auth"),
-  };
-  const extAuthz = {
-    authorize,
-    guard: guardBy(EXT_AUTHZ_TOKEN_HEADERS),
-    clientAddressOf: clientAddressByEnvoy(trustedProxies),
-    onDecision: countAs("ext_authz"),
-  };
+  const protocol = <A>(kind: GatewayKind, tokenHeaders: readonly string[], clientAddressOf: A): GatewayProtocol<A> => ({
+    authorize: authorizeBy(api, gateways),
+    guard: createGatewayGuard({ methods, networks, guard, limits, tokenHeaders }),
+    clientAddressOf,
+    onDecision: (status) => gatewayDecisions.add(kind, String(status)),
+  });
   return {
-    forwardAuth: protocols.includes("forward-auth") ? forwardAuth : undefined,
-    extAuthz: protocols.includes("ext-authz") ? extAuthz : undefined,
+    forwardAuth: protocols.includes("forward-auth")
+      ? protocol("forward_auth", [GATEWAY_TOKEN_HEADER], clientAddressFrom(trustedProxies))
+      : undefined,
+    extAuthz: protocols.includes("ext-authz")
+      ? protocol("ext_authz", EXT_AUTHZ_TOKEN_HEADERS, clientAddressByEnvoy(trustedProxies))
+      : undefined,
   };
 }

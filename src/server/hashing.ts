@@ -1,9 +1,6 @@
-import { createFindByHash, type FindByHash, findSlowDigests } from "../hashing/find-by-hash.ts";
-import { createHashFormats, type HashFormats } from "../hashing/hash-formats.ts";
-import type { HmacKeysContext } from "../hashing/hmac-keys.ts";
-import type { RewrapContext } from "../hashing/rewrap.ts";
-import { createSlowHashes, type SlowHashes } from "../hashing/slow/slow-hashes.ts";
-import type { HashSchemeStore } from "../hashing/store.ts";
+import { createFindByHash, findSlowDigests } from "../hashing/find-by-hash.ts";
+import { createHashFormats } from "../hashing/hash-formats.ts";
+import { createSlowHashes } from "../hashing/slow/slow-hashes.ts";
 import type { HashRegistry } from "../keys/ports.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
@@ -16,16 +13,7 @@ import type { Coherence } from "./coherence.ts";
 import type { Rings } from "./root-secrets/rings.ts";
 
 /** Everything for keys of which only hashes are known. */
-export interface Hashing {
-  readonly schemes: HashFormats;
-  readonly slow: SlowHashes;
-  readonly findByHash: FindByHash;
-  readonly registry: HashRegistry;
-  readonly hmacKeys: HmacKeysContext;
-  readonly rewrap: RewrapContext;
-  /** Removes the schemes and prefix lengths that no key has. */
-  readonly removeUnused: HashSchemeStore["removeUnused"];
-}
+export type Hashing = ReturnType<typeof createHashing>;
 
 export interface HashingOptions {
   readonly databases: Readonly<Record<"database" | "lists" | "reads", Database>>;
@@ -39,7 +27,7 @@ export interface HashingOptions {
   readonly onUnusable: (schemeId: number, error: unknown) => void;
 }
 
-export function createHashing(options: HashingOptions): Hashing {
+export function createHashing(options: HashingOptions) {
   const { databases, changes, rings, coherence, clock, random, findAll, onUnusable } = options;
   const ring = rings.hashSchemeWrap;
   const store = createHashSchemeStore(databases, coherence.membership);
@@ -50,17 +38,19 @@ export function createHashing(options: HashingOptions): Hashing {
   });
   const slow = createSlowHashes({ ring: rings.digest, random });
   const finder = { ring: rings.digest, formats: schemes, slow };
+  const registry: HashRegistry = {
+    ...schemes,
+    requireSupported: (hash) => slow.assertSupported(hash),
+    slowDigests: (rawKeys) => findSlowDigests(finder, rawKeys, (lookup) => findAll(lookup, "no-store")),
+  };
   return {
     schemes,
     slow,
     findByHash: createFindByHash(finder),
-    registry: {
-      ...schemes,
-      requireSupported: (hash) => slow.assertSupported(hash),
-      slowDigests: (rawKeys) => findSlowDigests(finder, rawKeys, (lookup) => findAll(lookup, "no-store")),
-    },
+    registry,
     hmacKeys: { store: createHmacKeyStore(databases, changes), ring, clock, random },
     rewrap: { store, ring, random },
+    /** Removes the schemes and prefix lengths that no key has. */
     removeUnused: store.removeUnused,
   };
 }

@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { Clock, Monotonic } from "../lib/clock.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
+import type { Leadership } from "../postgres/cluster/leadership.ts";
 
 /** Work that is repeated in the background. */
 export interface Job {
@@ -18,14 +19,6 @@ export interface Job {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Elects one node of a cluster. */
-export interface Leadership {
-  /** Returns whether this node is the leader; it becomes the leader if there is none. @throws when the database is unreachable. */
-  isLeader(): Promise<boolean>;
-  /** Gives up the leadership, if this node has it. */
-  close(): Promise<void>;
-}
-
 /** What the metrics of a job are read from. */
 export interface JobStats {
   readonly name: string;
@@ -38,7 +31,8 @@ export interface JobStats {
 }
 
 export interface JobsOptions {
-  readonly leadership: Leadership;
+  /** Elects one node of the cluster. */
+  readonly leadership: Pick<Leadership, "isLeader" | "close">;
   readonly clock: Clock;
   readonly monotonic: Monotonic;
   readonly log: Pick<FastifyBaseLogger, "warn">;

@@ -1,8 +1,15 @@
 import { CallLimits, type Limiters } from "../auth/call-limits.ts";
 import { type CredentialType, type Verdict, verificationErrorOf } from "../domain/verdict.ts";
 import { CallTallies } from "../observability/metrics/calls.ts";
-import { Counts } from "../observability/metrics/counts.ts";
-import { type AnyFamily, counter, type Family, gauge, samples, seconds } from "../observability/metrics/family.ts";
+import {
+  type AnyFamily,
+  Counts,
+  counter,
+  type Family,
+  gauge,
+  samples,
+  seconds,
+} from "../observability/metrics/family.ts";
 import type { Signing } from "../signing/signing.ts";
 import { ConcurrencyLimiter } from "../transport/pipeline/concurrency-limiter.ts";
 import type { LastUsed } from "../verify/last-used.ts";

@@ -7,24 +7,16 @@ import { createGatewayServer, createServer, type ServerOptions } from "../transp
 import type { Config } from "./config/config.ts";
 import { type Address, cannotListen } from "./listening.ts";
 
-/** The ports of a server. */
-export interface Ports {
-  /** Where it listens, such as `http://127.0.0.1:4420`. */
-  readonly url: string;
-  /** The same of the port for gateways, if they have their own. */
-  readonly gatewayUrl: string | undefined;
-  /** Stops accepting connections, and finishes calls in flight. */
-  close(): Promise<void>;
-}
-
-/** Listens on the port of the service, and on that for gateways if they have their own: then only that one serves their endpoints. */
-export async function openPorts(config: Config, options: Omit<ServerOptions, "certificate">): Promise<Ports> {
+/**
+ * Listens on the port of the service, and on that for gateways if they have their own: then only that one serves their endpoints. `close`
+ * stops accepting connections, and finishes calls in flight.
+ */
+export async function openPorts(config: Config, options: Omit<ServerOptions, "certificate">) {
   const { address } = config.gateways;
   const certificate = await readCertificate(config);
   const ofGateways = address === null ? undefined : await createGatewayServer({ ...options, certificate });
-  const shared =
-    ofGateways === undefined ? { certificate } : { certificate: withoutClients(certificate), gateways: undefined };
-  const service = await createServer({ ...options, ...shared });
+  const withoutGateways = { certificate: certificate && { ...certificate, clientCa: undefined }, gateways: undefined };
+  const service = await createServer({ ...options, ...(ofGateways === undefined ? { certificate } : withoutGateways) });
   const close = async () => {
     await Promise.all([service.close(), ofGateways?.close()]);
   };
@@ -76,8 +68,4 @@ async function readClientCa(file: string): Promise<Buffer> {
   } catch {
     throw invalidArgument(variable, `${file} contains no certificate in PEM form`);
   }
-}
-
-function withoutClients(certificate: Certificate | undefined): Certificate | undefined {
-  return certificate && { ...certificate, clientCa: undefined };
 }

@@ -1,7 +1,6 @@
 import type { MembershipLog } from "../cluster/membership.ts";
 import { type CredentialShapes, looksLikeOurs } from "../credential/kinds.ts";
 import type { ChangeObserver } from "../domain/change.ts";
-import type { StoreAdoption } from "../hashing/adopter.ts";
 import type { KeysContext } from "../keys/ports.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
@@ -25,7 +24,7 @@ import type { FindKeys } from "../verify/reader.ts";
 import { Coherence } from "./coherence.ts";
 import type { Config } from "./config/config.ts";
 import { type EmbeddedStart, openDatabaseServer } from "./database-server.ts";
-import { createHashing, type Hashing, type HashingOptions } from "./hashing.ts";
+import { createHashing, type HashingOptions } from "./hashing.ts";
 import { loadRootSecrets } from "./root-secrets/file.ts";
 import { deriveRings, type Rings } from "./root-secrets/rings.ts";
 
@@ -45,32 +44,7 @@ const READ_CONNECTIONS = 4;
 const RESERVED_CONNECTIONS = 2;
 
 /** Resources that the server and the commands share: an open database with its schema, and the server keys. */
-export interface Resources {
-  /** URL of the database, embedded or not. */
-  readonly url: string;
-  /** URL for connections that keep their session, which a transaction pooler does not. */
-  readonly listenUrl: string;
-  readonly database: Database;
-  /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */
-  readonly lists: Database;
-  /** Usage of the pools. */
-  readonly pools: Readonly<Record<"changes" | "lists" | "reads" | "reserve", Pick<Pool, "usage">>>;
-  readonly coherence: Coherence;
-  /** Migrations that were applied on opening. */
-  readonly migrated: readonly string[];
-  readonly rings: Rings;
-  readonly shapes: CredentialShapes;
-  readonly keys: KeysContext;
-  /** Finds keys for verification, and caches them unless the cache is disabled. */
-  readonly reader: VerificationCache;
-  /** Runs the statement with which keys are found for verification, past the cache. */
-  readonly probeReads: () => Promise<unknown>;
-  readonly signing: SigningContext;
-  /** For keys of which only hashes are known. */
-  readonly hashing: Hashing;
-  readonly storeAdoption: StoreAdoption;
-  close(): Promise<void>;
-}
+export type Resources = Awaited<ReturnType<typeof openResources>>;
 
 export interface ResourcesOptions extends EmbeddedStart {
   /** Logs events of the cluster membership. */
@@ -85,7 +59,7 @@ export interface ResourcesOptions extends EmbeddedStart {
 }
 
 /** Opens the database and migrates its schema. Starts the embedded database if none is configured. */
-export async function openResources(config: Config, options: ResourcesOptions): Promise<Resources> {
+export async function openResources(config: Config, options: ResourcesOptions) {
   const rings = deriveRings(await loadRootSecrets(config));
   const opened = await openDatabase(config, options);
   try {
@@ -96,16 +70,23 @@ export async function openResources(config: Config, options: ResourcesOptions): 
       onDisconnect: opened.disconnect,
       log: options.onMembership ?? (() => undefined),
     });
-    const { database: changes, lists, reads, reserve } = opened;
-    const pools = { changes, lists, reads, reserve };
-    const listenUrl = config.databaseListenUrl ?? opened.url;
+    const { url, database: changes, lists, reads, reserve } = opened;
     const assembled = assemble(config, opened, rings, coherence, options);
     const close = async () => {
       await assembled.hashing.slow.close();
       await coherence.membership.close();
       await opened.close();
     };
-    return { ...opened, listenUrl, pools, migrated, ...assembled, close };
+    return {
+      url,
+      /** URL for connections that keep their session, which a transaction pooler does not. */
+      listenUrl: config.databaseListenUrl ?? url,
+      pools: { changes, lists, reads, reserve },
+      /** Migrations that were applied on opening. */
+      migrated,
+      ...assembled,
+      close,
+    };
   } catch (error) {
     await opened.close();
     throw error;
@@ -157,7 +138,7 @@ function assemble(
   const findKeysIn = (one: Database) => reportingDuplicates(createFindKeys(one, membership), onDuplicates);
   const cache = createReader(config, findKeysIn(reads), findKeysIn(open(databases.urgentReads)), coherence);
   const reader = tracing === undefined ? cache : instrumented(cache, tracing.lookup);
-  coherence.addCache(reader);
+  coherence.cache = reader;
   const propagated = propagating(database, membership.propagation);
   const urgent = propagating(open(databases.urgentChanges), membership.propagation);
   const ofKeys = (committer: ChangeCommitter) =>
@@ -198,7 +179,14 @@ function assemble(
     renewed: coherence.renewed,
   };
   const storeAdoption = createAdoptionStore(changes, clock);
-  return { database, lists, rings, shapes, keys, reader, probeReads, signing, coherence, hashing, storeAdoption };
+  return {
+    database,
+    /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */
+    lists,
+    /** Runs the statement with which keys are found for verification, past the cache. */
+    probeReads,
+    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption },
+  };
 }
 
 /** Bytes of cache per key: a usual entry takes 264, plus its place in the indexes. */

@@ -201,7 +201,7 @@ function startJobs(
     run: signing.reload,
   });
   // Notifications come at once; the interval is for changes whose notification was missed.
-  coherence.onSigningKeys(reloadSigningKeys);
+  coherence.onSigningKeys = reloadSigningKeys;
   jobs.start({
     name: "last_used",
     interval: LAST_USED_INTERVAL,

@@ -34,16 +34,12 @@ export async function startService(
  * the database is started; that of the service comes first, since a second server would find both in use.
  */
 export async function withMetricsPort<T>(
-  {
-    metrics,
-    allowedHosts,
-    gateways,
-    ...service
-  }: Pick<Config, "host" | "port" | "metrics" | "allowedHosts" | "gateways">,
+  config: Config,
   logger: FastifyBaseLogger,
   work: (port: MetricsPort | null) => Promise<T>,
 ): Promise<T> {
-  await requireFree("KEYHOLD", service);
+  const { metrics, allowedHosts, gateways } = config;
+  await requireFree("KEYHOLD", config);
   if (gateways.address !== null) await requireFree("KEYHOLD_GATEWAY", gateways.address);
   if (metrics === null) return work(null);
   const { openMetricsPort } = await import("../observability/metrics/port.ts");

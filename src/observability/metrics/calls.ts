@@ -1,4 +1,4 @@
-import type { AnyFamily, HistogramSample, Sample } from "./family.ts";
+import { type AnyFamily, counter, gauge, type HistogramSample, type Sample } from "./family.ts";
 
 /** Upper bounds in seconds: a cached answer takes 0.1 ms, a statement 1 ms, and the statement timeout is 10 s. */
 const BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -55,12 +55,9 @@ export class CallTallies {
 
   families(): AnyFamily[] {
     return [
-      {
-        name: "keyhold_requests_total",
-        help: "Completed requests by RPC (other: not an RPC), protocol and gRPC code.",
-        type: "counter",
-        read: () => this.#used().flatMap(byCode),
-      },
+      counter("keyhold_requests_total", "Completed requests by RPC (other: not an RPC), protocol and gRPC code.", () =>
+        this.#used().flatMap(byCode),
+      ),
       {
         name: "keyhold_request_duration_seconds",
         help: "Time from the request headers to the end of the response.",
@@ -68,12 +65,9 @@ export class CallTallies {
         bounds: BOUNDS,
         read: () => this.#used().map(durations),
       },
-      {
-        name: "keyhold_requests_in_flight",
-        help: "Requests in flight.",
-        type: "gauge",
-        read: () => this.#begun - this.#used().reduce((total, { counts }) => total + sumOf(counts), 0),
-      },
+      gauge("keyhold_requests_in_flight", "Requests in flight.", () =>
+        this.#used().reduce((inFlight, { counts }) => inFlight - sumOf(counts), this.#begun),
+      ),
     ];
   }
 

@@ -1,10 +1,30 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type Context, ROOT_CONTEXT, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
-import { RpcSpan } from "./rpc-span.ts";
 
 /** Returns a request header by its lower-case name. */
 type ReadHeader = (name: string) => string | undefined;
+
+/** Codes of server faults (OpenTelemetry semantic conventions, "gRPC", span status). */
+const FAULTS: ReadonlySet<string> = new Set([
+  "UNKNOWN",
+  "DEADLINE_EXCEEDED",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+]);
+
+/** Values of `rpc.system.name`. The conventions have none for REST. */
+const SYSTEMS: Readonly<Record<string, string>> = {
+  connect: "connectrpc",
+  grpc: "grpc",
+  grpc_web: "grpc",
+  rest: "rest",
+};
+
+/** The span of one RPC. */
+export type RpcSpan = ReturnType<Tracing["begin"]>;
 
 const PROPAGATOR = new W3CTraceContextPropagator();
 const GETTER = { get: (header: ReadHeader, name: string) => header(name), keys: () => [] };
@@ -22,10 +42,23 @@ export class Tracing {
   }
 
   /** Starts the span of a call in the trace of its caller (W3C Trace Context). `rpc` is `package.Service/Method`. */
-  begin(rpc: string, header: ReadHeader): RpcSpan {
+  begin(rpc: string, header: ReadHeader) {
     const parent = PROPAGATOR.extract(ROOT_CONTEXT, header, GETTER);
     const span = this.#tracer.startSpan(rpc, { kind: SpanKind.SERVER, attributes: { "rpc.method": rpc } }, parent);
-    return new RpcSpan(span, this.#current, trace.setSpan(parent, span));
+    const context = trace.setSpan(parent, span);
+    return {
+      /** 32 hexadecimal digits, for the access log. */
+      traceId: span.spanContext().traceId,
+      /** Runs `work` in the context of the span, so that spans started there are its children. */
+      run: <T>(work: () => T): T => this.#current.run(context, work),
+      /** Ends the span. `code` is the name of a gRPC code. */
+      end: (code: string, protocol: string): void => {
+        const system = SYSTEMS[protocol] ?? protocol;
+        span.setAttributes({ "rpc.system.name": system, "rpc.response.status_code": code });
+        if (FAULTS.has(code)) span.setAttribute("error.type", code).setStatus({ code: SpanStatusCode.ERROR });
+        span.end();
+      },
+    };
   }
 
   /**

@@ -1,21 +1,19 @@
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
-import { join } from "node:path";
 import { parseSecretPrefix } from "../../credential/format.ts";
 import { type DurationBounds, parseDuration } from "../../domain/duration.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import type { TokenLimits } from "../../keys/ports.ts";
 import { isLoopbackHost } from "../../lib/host-names.ts";
-import { ALGORITHM_NAMES, type AlgorithmName } from "../../token/jwt/algorithms.ts";
+import { ALGORITHM_NAMES } from "../../token/jwt/algorithms.ts";
+import { RESERVED_CLAIMS } from "../../token/jwt/claims.ts";
 import type { Address } from "../listening.ts";
 import { toRootSecrets } from "../root-secrets/settings.ts";
+import { toClientConfig } from "./client-config.ts";
 import { toGateways } from "./gateways.ts";
-import { toTokenLimits } from "./token-limits.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
-import { hostName, integer, list, networks, oneOf, origin, postgresUrl, serverUrl } from "./values.ts";
-
-/** Environment variables by name. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+import { type Environment, type Get, hostName, integer, list, networks, oneOf, origin, postgresUrl } from "./values.ts";
 
 /** The configuration of a server. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
@@ -61,6 +59,11 @@ export function findUnknownVariables(environment: Environment = process.env): st
   return unknownVariables(environment, [withFiles, toConfig, toClientConfig]);
 }
 
+/** Reads the configuration of the commands that call a running server. Throws `INVALID_ARGUMENT` naming the variable. */
+export function readClientConfig() {
+  return toClientConfig(process.env);
+}
+
 /** Variables whose value may be in a file, as Docker and Kubernetes provide secrets. That of the root secret is read separately. */
 const FILE_VARIABLES: Readonly<Record<string, string>> = {
   KEYHOLD_DATABASE_URL_FILE: "KEYHOLD_DATABASE_URL",
@@ -90,12 +93,17 @@ function readVariable(variable: string, file: string): string {
 /** Returns the configuration of an environment. Pure. An empty variable counts as not set. */
 export function toConfig(environment: Environment, { withoutRootSecret = false }: ConfigUse = {}) {
   const get = (name: string) => environment[name]?.trim() || undefined;
+  /** Null: not set. */
+  const optional = <T>(name: string, parse: (text: string, name: string) => T): T | null => {
+    const text = get(name);
+    return text === undefined ? null : parse(text, name);
+  };
   const databaseUrl = get("KEYHOLD_DATABASE_URL") ?? null;
   const port = integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535);
   const config = {
     host: get("KEYHOLD_HOST") ?? "127.0.0.1",
     port,
-    tls: toTls(get("KEYHOLD_TLS_CERT_FILE"), get("KEYHOLD_TLS_KEY_FILE")),
+    tls: toTls(get),
     /** Null for the embedded database in `dataDir`. */
     databaseUrl: databaseUrl === null ? null : postgresUrl("KEYHOLD_DATABASE_URL", databaseUrl),
     /** URL for connections that receive notifications; null: `databaseUrl`. */
@@ -115,21 +123,16 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     issuer: get("KEYHOLD_ISSUER") ?? "keyhold",
     lifetimes: {
       /** Longest life of a key, in milliseconds; null: no limit. */
-      maxKeyTtl: toTtl("KEYHOLD_MAX_KEY_TTL", get("KEYHOLD_MAX_KEY_TTL")),
+      maxKeyTtl: optional("KEYHOLD_MAX_KEY_TTL", parseDuration),
       /** Life of a key whose request asks for none, in milliseconds; null: the longest. */
-      defaultKeyTtl: toTtl("KEYHOLD_DEFAULT_KEY_TTL", get("KEYHOLD_DEFAULT_KEY_TTL")),
+      defaultKeyTtl: optional("KEYHOLD_DEFAULT_KEY_TTL", parseDuration),
     },
     tokenLimits: toTokenLimits(get("KEYHOLD_MAX_TOKEN_TTL"), get("KEYHOLD_ALLOWED_CLAIMS")),
     /** Algorithm of new signing keys; null: that of the active key, EdDSA for the first one. */
-    signingAlgorithm: toAlgorithm(get("KEYHOLD_SIGNING_ALGORITHM")),
+    signingAlgorithm: optional("KEYHOLD_SIGNING_ALGORITHM", (text, name) => oneOf(name, text, ALGORITHM_NAMES)),
     /** Empty if not configured; the server then listens on loopback only. */
     auth: toAuth(get("KEYHOLD_AUTH")),
-    oidc: toOidc(
-      get("KEYHOLD_OIDC_ISSUER"),
-      get("KEYHOLD_OIDC_AUDIENCE"),
-      get("KEYHOLD_OIDC_SCOPE_CLAIM"),
-      get("KEYHOLD_OIDC_ACTORS_CLAIM"),
-    ),
+    oidc: toOidc(get),
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
     /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
@@ -143,9 +146,9 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     failureRate: toRate("KEYHOLD_FAILURE_RATE", get("KEYHOLD_FAILURE_RATE")),
     /** Processes that serve the port; `auto`: one per core. */
     workers: toWorkers("KEYHOLD_WORKERS", get("KEYHOLD_WORKERS") ?? "1"),
-    /** Memory for incoming request bodies of one process, in bytes; null: a share of the available memory. */
-    requestBufferBytes: toRequestBuffer(get("KEYHOLD_REQUEST_BUFFER_SIZE")),
-    /** Whether the fast path serves usual verifications. Without it Fastify serves them with the same results. */
+    /** Memory for incoming request bodies of one process, in bytes: at least one batch import; null: a share of the available memory. */
+    requestBufferBytes: optional("KEYHOLD_REQUEST_BUFFER_SIZE", (text, name) => integer(name, text, 32, 65_536) * MIB),
+    /** Whether the fast path serves complete verifications. Without it, Fastify serves them with the same results. */
     fastPath: oneOf("KEYHOLD_FAST_PATH", get("KEYHOLD_FAST_PATH") ?? "on", ["on", "off"]) === "on",
     logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
     /** Address of the metrics; port 0: a free port; null: off. */
@@ -155,39 +158,6 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
   };
   requireConsistent(config);
   return config;
-}
-
-/** The minimum holds one batch import of the maximum size. */
-function toRequestBuffer(text: string | undefined): number | null {
-  return text === undefined ? null : integer("KEYHOLD_REQUEST_BUFFER_SIZE", text, 32, 65_536) * MIB;
-}
-
-/** Reads the configuration of the commands that call a running server. Throws `INVALID_ARGUMENT` naming the variable. */
-export function readClientConfig() {
-  return toClientConfig(process.env);
-}
-
-/** Returns that configuration. Pure. */
-export function toClientConfig(environment: Environment) {
-  const get = (name: string) => environment[name]?.trim() || null;
-  const token = get("KEYHOLD_TOKEN");
-  const tokenFile = get("KEYHOLD_TOKEN_FILE");
-  const url = get("KEYHOLD_URL");
-  const home = get("HOME") ?? get("USERPROFILE");
-  const configHome = get("XDG_CONFIG_HOME") ?? (home === null ? null : join(home, ".config"));
-  if (token !== null && tokenFile !== null)
-    throw invalidArgument("KEYHOLD_TOKEN_FILE", "cannot be set together with KEYHOLD_TOKEN");
-  return {
-    /** Null: not set. */
-    url: url === null ? null : serverUrl("KEYHOLD_URL", url),
-    /** The admin token, or the file that contains it; null: none is sent. */
-    token,
-    tokenFile,
-    /** A file of certificates that are trusted in addition to those of Node. */
-    caFile: get("KEYHOLD_CA_FILE"),
-    /** Where `keyhold login` stores its context (XDG Base Directory Specification); null without a home folder. */
-    contextFile: configHome === null ? null : join(configHome, "keyhold", "context.json"),
-  };
 }
 
 function requireConsistent(config: Config): void {
@@ -241,10 +211,6 @@ function otherUrl(name: string, url: string | undefined, databaseUrl: string | n
   return postgresUrl(name, url);
 }
 
-function toTtl(name: string, text: string | undefined): number | null {
-  return text === undefined ? null : parseDuration(text, name);
-}
-
 /** `name` is the variable, or the equivalent option of the command. */
 export function toWorkers(name: string, text: string): number | "auto" {
   return text === "auto" ? "auto" : integer(name, text, 1, 256, "auto or a whole number");
@@ -262,34 +228,31 @@ function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): 
   return { host, port: integer("KEYHOLD_METRICS_PORT", text ?? next, 0, 65535, "off or a whole number") };
 }
 
-function toTls(certFile: string | undefined, keyFile: string | undefined) {
-  if (certFile === undefined && keyFile === undefined) return null;
-  if (certFile === undefined) throw invalidArgument("KEYHOLD_TLS_CERT_FILE", "is required with KEYHOLD_TLS_KEY_FILE");
-  if (keyFile === undefined) throw invalidArgument("KEYHOLD_TLS_KEY_FILE", "is required with KEYHOLD_TLS_CERT_FILE");
-  return { certFile, keyFile };
+function toTls(get: Get) {
+  const [certFile, keyFile] = pairOf(get, "KEYHOLD_TLS_CERT_FILE", "KEYHOLD_TLS_KEY_FILE") ?? [];
+  return certFile === undefined || keyFile === undefined ? null : { certFile, keyFile };
+}
+
+/** Returns the values of two variables that require each other; null if neither is set. */
+function pairOf(get: Get, one: string, other: string): readonly [string, string] | null {
+  const [first, second] = [get(one), get(other)];
+  if (first !== undefined && second !== undefined) return [first, second];
+  if (first !== undefined) throw invalidArgument(other, `is required with ${one}`);
+  if (second !== undefined) throw invalidArgument(one, `is required with ${other}`);
+  return null;
 }
 
 function toAuth(text: string | undefined): readonly (typeof AUTH_METHODS)[number][] {
   return [...new Set(list(text))].map((name) => oneOf("KEYHOLD_AUTH", name, AUTH_METHODS));
 }
 
-function toAlgorithm(text: string | undefined): AlgorithmName | null {
-  return text === undefined ? null : oneOf("KEYHOLD_SIGNING_ALGORITHM", text, ALGORITHM_NAMES);
-}
-
-function toOidc(
-  issuer: string | undefined,
-  audience: string | undefined,
-  scopeClaim = "scope",
-  actorsClaim: string | undefined,
-) {
-  if (issuer === undefined && audience === undefined) {
-    if (actorsClaim !== undefined) throw invalidArgument("KEYHOLD_OIDC_ACTORS_CLAIM", "needs KEYHOLD_OIDC_ISSUER");
-    return null;
-  }
-  if (issuer === undefined) throw invalidArgument("KEYHOLD_OIDC_ISSUER", "is required with KEYHOLD_OIDC_AUDIENCE");
-  if (audience === undefined) throw invalidArgument("KEYHOLD_OIDC_AUDIENCE", "is required with KEYHOLD_OIDC_ISSUER");
-  return { issuer: issuerUrl(issuer), audience, scopeClaim, ...(actorsClaim !== undefined && { actorsClaim }) };
+function toOidc(get: Get) {
+  const [issuer, audience] = pairOf(get, "KEYHOLD_OIDC_ISSUER", "KEYHOLD_OIDC_AUDIENCE") ?? [];
+  const [scopeClaim = "scope", actorsClaim] = [get("KEYHOLD_OIDC_SCOPE_CLAIM"), get("KEYHOLD_OIDC_ACTORS_CLAIM")];
+  if (issuer !== undefined && audience !== undefined)
+    return { issuer: issuerUrl(issuer), audience, scopeClaim, ...(actorsClaim !== undefined && { actorsClaim }) };
+  if (actorsClaim !== undefined) throw invalidArgument("KEYHOLD_OIDC_ACTORS_CLAIM", "needs KEYHOLD_OIDC_ISSUER");
+  return null;
 }
 
 function issuerUrl(text: string): string {
@@ -302,4 +265,13 @@ function issuerUrl(text: string): string {
       "must be an https URL: over http, whoever is in between could replace the issuer's keys (http is for loopback addresses only)",
     );
   return text;
+}
+
+/** Returns what derived tokens may have. A name that is not registered is allowed anyway, and may be registered in a later release. */
+function toTokenLimits(maxTtl = "30d", allowedClaims: string | undefined): TokenLimits {
+  const allowed = list(allowedClaims);
+  const reserved = allowed.find((name) => RESERVED_CLAIMS.has(name));
+  if (reserved !== undefined)
+    throw invalidArgument("KEYHOLD_ALLOWED_CLAIMS", `has ${reserved}, a claim that Keyhold itself sets`);
+  return { maxTtl: parseDuration(maxTtl, "KEYHOLD_MAX_TOKEN_TTL"), allowedClaims: new Set(allowed) };
 }

@@ -9,18 +9,11 @@ const GATEWAYS = ["forward-auth", "ext-authz"] as const;
 
 /** Returns the configuration for gateways. Throws `INVALID_ARGUMENT` naming the variable. */
 export function toGateways(get: Get) {
-  const gateways = readGateways(get);
-  requireComplete(gateways);
-  return gateways;
-}
-
-function readGateways(get: Get) {
-  const port = get("KEYHOLD_GATEWAY_PORT");
-  const host = get("KEYHOLD_GATEWAY_HOST");
+  const [port, host] = [get("KEYHOLD_GATEWAY_PORT"), get("KEYHOLD_GATEWAY_HOST")];
   if (port === undefined && host !== undefined) {
     throw invalidArgument("KEYHOLD_GATEWAY_HOST", "requires KEYHOLD_GATEWAY_PORT");
   }
-  return {
+  const gateways = {
     /** Empty: the endpoints do not exist. */
     protocols: names("KEYHOLD_GATEWAYS", get("KEYHOLD_GATEWAYS"), GATEWAYS),
     callers: names("KEYHOLD_GATEWAY_CALLERS", get("KEYHOLD_GATEWAY_CALLERS") ?? "token", GATEWAY_CALLER_METHODS),
@@ -44,30 +37,23 @@ function readGateways(get: Get) {
       metadataHeader,
     ),
   };
-}
-
-function requireComplete({
-  protocols,
-  callers,
-  networks,
-  clientCaFile,
-  address,
-}: ReturnType<typeof readGateways>): void {
-  if (address !== null && protocols.length === 0) {
+  const { callers } = gateways;
+  if (gateways.address !== null && gateways.protocols.length === 0) {
     throw invalidArgument("KEYHOLD_GATEWAY_PORT", "requires KEYHOLD_GATEWAYS");
   }
-  if (callers.includes("network") !== networks.length > 0) {
+  if (callers.includes("network") !== gateways.networks.length > 0) {
     throw invalidArgument(
       "KEYHOLD_GATEWAY_NETWORKS",
       "must be set if KEYHOLD_GATEWAY_CALLERS has network, and only then",
     );
   }
-  if (callers.includes("mtls") !== (clientCaFile !== null)) {
+  if (callers.includes("mtls") !== (gateways.clientCaFile !== null)) {
     throw invalidArgument(
       "KEYHOLD_GATEWAY_CLIENT_CA_FILE",
       "must be set if KEYHOLD_GATEWAY_CALLERS has mtls, and only then",
     );
   }
+  return gateways;
 }
 
 function names<T extends string>(variable: string, text: string | undefined, allowed: readonly T[]): readonly T[] {

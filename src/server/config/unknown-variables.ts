@@ -1,5 +1,5 @@
 import { nearestName } from "../../lib/nearest-name.ts";
-import type { Environment } from "./config.ts";
+import type { Environment } from "./values.ts";
 
 const PREFIX = "KEYHOLD_";
 

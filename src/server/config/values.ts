@@ -2,6 +2,9 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { parseNetworks } from "../../lib/client-address.ts";
 import { parseConnectionUrl } from "../../postgres/connection/connection-url.ts";
 
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /** Returns the value of a variable; undefined if it is not set or empty. */
 export type Get = (name: string) => string | undefined;
 

@@ -17,26 +17,24 @@ export type RootSecretSource = Pick<Config, "rootSecrets" | "rootSecretFile" | "
  * @throws KeyholdError `INVALID_ARGUMENT` that names the file if it is missing or contains no root secret.
  */
 export async function loadRootSecrets(source: RootSecretSource): Promise<RootSecrets> {
-  if (source.rootSecrets !== null) return source.rootSecrets;
-  const { rootSecretFile, dataDir } = source;
-  const file = rootSecretFile ?? fileIn(dataDir);
-  return parseRootSecretFile(
-    await (rootSecretFile === null ? readOrCreate(dataDir, file) : readConfigured(file)),
-    file,
+  return readRootSecrets(source, (file) =>
+    source.rootSecretFile === null ? readOrCreate(source.dataDir, file) : readConfigured(file),
   );
 }
 
 /** Reads the root secrets where they are, without creating any. @throws `ENOENT` and the like, of their file. */
-export async function readRootSecrets(source: RootSecretSource): Promise<RootSecrets> {
+export async function readRootSecrets(
+  source: RootSecretSource,
+  read = (file: string) => readFile(file, "utf8"),
+): Promise<RootSecrets> {
   if (source.rootSecrets !== null) return source.rootSecrets;
-  const file = source.rootSecretFile ?? fileIn(source.dataDir);
-  return parseRootSecretFile(await readFile(file, "utf8"), file);
+  const file = source.rootSecretFile ?? join(source.dataDir, "root-secret");
+  return parseRootSecretFile(await read(file), file);
 }
 
 /** Returns the path of the file with the root secrets, or null if they are in the environment. */
-export function rootSecretFileOf(source: RootSecretSource): string | null {
-  if (source.rootSecrets !== null) return null;
-  return source.rootSecretFile ?? fileIn(source.dataDir);
+export function rootSecretFileOf({ rootSecrets, rootSecretFile, dataDir }: RootSecretSource): string | null {
+  return rootSecrets === null ? (rootSecretFile ?? join(dataDir, "root-secret")) : null;
 }
 
 /** Parses a file of root secrets: the current one in the first line, then one retired or staged secret per line. */
@@ -83,10 +81,6 @@ function throwNotWritable(file: string, temporary: string, { code }: NodeJS.Errn
 
 function linesOf(text: string): string[] {
   return text.split("\n").filter((line) => line.trim() !== "");
-}
-
-function fileIn(dataDir: string): string {
-  return join(dataDir, "root-secret");
 }
 
 function readConfigured(file: string): Promise<string> {
