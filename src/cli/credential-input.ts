@@ -25,15 +25,18 @@ export async function readCredential(
   const bytes = fromStdin
     ? Buffer.concat(await Array.fromAsync(process.stdin))
     : await readInput("--credential-file", credentialFile);
-  const text = decodeUtf8(bytes);
-  if (text === undefined) throw invalidArgument("credential", "must be UTF-8");
-  return required(text.replace(/\r?\n$/, ""));
+  return required(textOf(bytes, "credential", "must be UTF-8"));
 }
 
 /** Reads a secret text, such as a pepper, from the file of an option. One trailing line break is removed. Throws `INVALID_ARGUMENT`. */
 export async function readSecretFile(option: string, path: string): Promise<string> {
-  const text = decodeUtf8(await readInput(option, path));
-  if (text === undefined) throw invalidArgument(option, `${shownPath(path)} must be UTF-8`);
+  return textOf(await readInput(option, path), option, `${shownPath(path)} must be UTF-8`);
+}
+
+/** Removes one trailing line break. */
+function textOf(bytes: Buffer, field: string, problem: string): string {
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw invalidArgument(field, problem);
   return text.replace(/\r?\n$/, "");
 }
 

@@ -38,12 +38,9 @@ function messageOf(error: unknown): string {
   if (error instanceof ConnectError) return shortenUrls(error.rawMessage);
   if (!(error instanceof Error)) return String(error);
   const message = error.message || ("code" in error ? String(error.code) : error.name);
-  const shown = "path" in error && typeof error.path === "string" ? withShownPath(message, error.path) : message;
+  const path = "path" in error && typeof error.path === "string" ? error.path : "";
+  const shown = path === "" ? message : message.replaceAll(path, shownPath(path));
   return error.cause instanceof Error ? `${shown}: ${messageOf(error.cause)}` : shown;
-}
-
-function withShownPath(message: string, path: string): string {
-  return message.replaceAll(path, shownPath(path));
 }
 
 /** Returns one line of JSON in the error format of REST (AIP-193). */

@@ -35,15 +35,10 @@ export function withHash(command: Command): Command {
     );
 }
 
-/** What is stated once for all hashes; a row may state another value. */
-export interface HashDefaults {
-  readonly algorithm?: string | undefined;
-  readonly encoding?: string | undefined;
-  readonly prefix?: string | undefined;
-  readonly suffix?: string | undefined;
-  readonly hmac_key_id?: string | undefined;
-  readonly adoptBeforeTime?: Timestamp | undefined;
-}
+/** What is stated once for all hashes, by the fields of `raw_key_hash`; a row may state another value. */
+export type HashDefaults = Readonly<
+  Partial<Record<"algorithm" | "encoding" | "prefix" | "suffix" | "hmac_key_id", string | undefined>>
+> & { readonly adoptBeforeTime?: Timestamp | undefined };
 
 /** Reads the files of the options. */
 export async function readHashDefaults(options: HashOptions): Promise<HashDefaults> {

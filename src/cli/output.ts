@@ -1,7 +1,6 @@
 import { styleText } from "node:util";
 import { systemClock } from "../lib/clock.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
-import { relativeTime } from "./relative-time.ts";
 
 /** Options of every command with output. */
 export interface OutputOptions {
@@ -50,12 +49,9 @@ function render(text: Text, stream: NodeJS.WriteStream): string {
   if (!("style" in text)) return text.map((part) => render(part, stream)).join("");
   if (text.style === "erased") return stream.isTTY ? "\r\x1b[K" : "";
   const escaped = escapeControls(text.text);
-  return hasColors(stream) ? styleText(text.style, escaped, { validateStream: false }) : escaped;
-}
-
-/** Node's answer, which regards `NO_COLOR` and `TERM`. */
-function hasColors(stream: NodeJS.WriteStream): boolean {
-  return stream.isTTY && stream.hasColors();
+  // Node regards `NO_COLOR` and `TERM`.
+  const hasColors = stream.isTTY && stream.hasColors();
+  return hasColors ? styleText(text.style, escaped, { validateStream: false }) : escaped;
 }
 
 /** Control and format characters, with which untrusted text could manipulate the terminal. */
@@ -67,11 +63,8 @@ function escapeControls(text: string): string {
 
 /** Escapes them within JSON, whose value stays the same. */
 export function escapeInJson(json: string): string {
-  return json.replace(CONTROLS, (character) =>
-    [...Array(character.length).keys()]
-      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`)
-      .join(""),
-  );
+  const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return json.replace(CONTROLS, (character) => character.split("").map(escapeUnit).join(""));
 }
 
 /** Returns one line of JSON for any reader, also a terminal. */
@@ -126,16 +119,12 @@ function textOf(cell: Cell = ""): string {
   return typeof cell === "string" ? cell : cell.text;
 }
 
-/** Formats a table cell. */
-export function cell(value: unknown): string {
-  const text = displayValue(value);
-  return text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text || "-";
-}
-
 /** Formats the cell of a field: a time is relative on a terminal, and a status has a colour. */
 export function fieldCell(field: string, value: unknown): Cell {
-  if (field === "status" || field === "result") return stateCell(cell(value));
-  return process.stdout.isTTY && isTime(field, value) ? relativeTime(value, systemClock.now()) : cell(value);
+  if (process.stdout.isTTY && isTime(field, value)) return relativeTime(value, systemClock.now());
+  const text = displayValue(value);
+  const shown = text.length > MAX_CELL ? `${text.slice(0, MAX_CELL - 1)}…` : text || "-";
+  return field === "status" || field === "result" ? stateCell(shown) : shown;
 }
 
 const STATE_STYLES: Readonly<Record<string, Style>> = {
@@ -157,6 +146,25 @@ export function stateCell(text: string): Cell {
 
 function isTime(field: string, value: unknown): value is string {
   return field.endsWith("_time") && typeof value === "string" && value !== "";
+}
+
+const UNITS = [
+  ["year", 31_536_000],
+  ["month", 2_592_000],
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+] as const;
+
+/**
+ * Returns an RFC 3339 time relative to `now`, Unix time in milliseconds.
+ *
+ * @example relativeTime("2030-01-04T00:00:00Z", Date.parse("2030-01-01T00:00:00Z")); // "in 3 days"
+ */
+export function relativeTime(time: string, now: number): string {
+  const seconds = (Date.parse(time) - now) / 1000;
+  const [unit, size] = UNITS.find(([, least]) => Math.abs(seconds) >= least) ?? (["second", 1] as const);
+  return new Intl.RelativeTimeFormat("en").format(Math.round(seconds / size), unit);
 }
 
 /** Formats a value of a record for people, on one line. */

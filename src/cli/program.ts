@@ -136,5 +136,5 @@ Examples:
   keyhold completion zsh > "\${fpath[1]}/_keyhold"
   keyhold completion fish > ~/.config/fish/completions/keyhold.fish`,
     )
-    .action(async (shell) => (await import("./completion/completion.ts")).printCompletion(program, shell));
+    .action(async (shell) => (await import("./completion.ts")).printCompletion(program, shell));
 }

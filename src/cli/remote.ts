@@ -35,28 +35,29 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
   const baseUrl = ofServer ?? context?.url ?? DEFAULT_URL;
   // The token of a context is sent to its server only.
   const stored = context?.url === baseUrl ? context : null;
-  const caFile = firstFile(options.caFile, ["KEYHOLD_CA_FILE", config.caFile], stored?.caFile, "--ca-file");
-  if (caFile !== null) await trustCertificates(...caFile);
-  const own = config.token === null ? stored?.tokenFile : null;
-  const tokenFile = firstFile(options.tokenFile, ["KEYHOLD_TOKEN_FILE", config.tokenFile], own, "--token-file");
-  const token = tokenFile === null ? config.token : (await readInput(...tokenFile)).toString("utf8").trim();
+  const caFile = firstFile({
+    "--ca-file": options.caFile,
+    KEYHOLD_CA_FILE: config.caFile,
+    "keyhold login": stored?.caFile,
+  });
+  if (caFile !== undefined) await trustCertificates(...caFile);
+  const tokenFile = firstFile({
+    "--token-file": options.tokenFile,
+    KEYHOLD_TOKEN_FILE: config.tokenFile,
+    "keyhold login": config.token === null ? stored?.tokenFile : null,
+  });
+  const token = tokenFile === undefined ? config.token : (await readInput(...tokenFile)).toString("utf8").trim();
   return { ...clientOf(baseUrl, token ?? undefined), url: baseUrl };
 }
 
 const DEFAULT_URL = "http://127.0.0.1:4420";
 
-type NamedFile = readonly [name: string, file: string];
-
-/** Returns the file of an option, of a variable, or of the context, with its name for errors; null if there is none. */
+/** Returns the first file that is set, with the name of its source for errors. */
 function firstFile(
-  option: string | undefined,
-  [variable, ofVariable]: readonly [string, string | null],
-  stored: string | null | undefined,
-  flag: string,
-): NamedFile | null {
-  if (option !== undefined) return [flag, option];
-  if (ofVariable !== null) return [variable, ofVariable];
-  return typeof stored === "string" ? ["keyhold login", stored] : null;
+  files: Readonly<Record<string, string | null | undefined>>,
+): [name: string, file: string] | undefined {
+  for (const [name, file] of Object.entries(files)) if (typeof file === "string") return [name, file];
+  return undefined;
 }
 
 /** The URL is validated before, so a `TypeError` is about the token. */
@@ -78,15 +79,11 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----/gs;
 async function trustCertificates(name: string, file: string): Promise<void> {
   const text = (await readInput(name, file)).toString("utf8");
   const certificates = text.match(CERTIFICATE) ?? [];
-  if (certificates.length === 0 || !certificates.every(isCertificate))
-    throw invalidArgument(name, `${shownPath(file)} contains no certificate in PEM form`);
-  tls.setDefaultCACertificates([...tls.getCACertificates("default"), ...certificates]);
-}
-
-function isCertificate(pem: string): boolean {
   try {
-    return new X509Certificate(pem).raw.length > 0;
+    // Throws on a text that is not a certificate.
+    for (const certificate of certificates.length === 0 ? [text] : certificates) new X509Certificate(certificate);
   } catch {
-    return false;
+    throw invalidArgument(name, `${shownPath(file)} contains no certificate in PEM form`);
   }
+  tls.setDefaultCACertificates([...tls.getCACertificates("default"), ...certificates]);
 }

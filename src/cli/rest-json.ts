@@ -7,7 +7,7 @@ import { file_keyhold_v2alpha1_issued_api_keys } from "../../gen/keyhold/v2alpha
 import { file_keyhold_v2alpha1_self_service } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { invalidArgument } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
-import { type OutputOptions, write, writeObject } from "./output.ts";
+import { fieldCell, headerOf, jsonText, note, type OutputOptions, tableText, write, writeObject } from "./output.ts";
 
 const registry = createRegistry(
   file_keyhold_v2alpha1_api_key,
@@ -48,4 +48,27 @@ export function fieldOf(message: Message, path: string): string {
 function scriptValue(value: JsonValue | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Writes messages page by page: as a JSON array with one per line, as the values of one field, or as a table with these titles by field. */
+export async function writeList(
+  pages: AsyncIterable<readonly Message[]>,
+  titles: Readonly<Record<string, string>>,
+  none: string,
+  { json = false, output }: OutputOptions,
+): Promise<void> {
+  const fields = Object.keys(titles);
+  let isFirst = true;
+  for await (const messages of pages) {
+    if (output !== undefined) await write(messages.map((message) => `${fieldOf(message, output)}\n`));
+    else if (json)
+      await write((isFirst ? "[\n" : ",\n") + messages.map((message) => jsonText(restJson(message))).join(",\n"));
+    else {
+      const rows = messages.map(restJson).map((record) => fields.map((field) => fieldCell(field, record[field])));
+      await write(tableText([...(isFirst ? [headerOf(Object.values(titles))] : []), ...rows]));
+    }
+    isFirst = false;
+  }
+  if (json) await write(isFirst ? "[]\n" : "\n]\n");
+  else if (isFirst && output === undefined) note(none);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
-import { nodesOf } from "../../src/cli/completion/tree.ts";
+import { nodesOf } from "../../src/cli/completion.ts";
 import { EXIT_STATUS } from "../../src/cli/exit-status.ts";
 import { createProgram } from "../../src/cli/program.ts";
 import { ROOT } from "./blocks.ts";

@@ -19,7 +19,7 @@ const READERS: Readonly<Record<string, string>> = {
   server: OPERATORS,
 };
 
-const SKIPPED = /^(?:cli\/completion\/|token\/jwt\/registered-claims|transport\/services\/openapi)/;
+const SKIPPED = /^(?:cli\/completion|token\/jwt\/registered-claims|transport\/services\/openapi)/;
 const PHRASE = /[A-Za-z]{2,}[,;:]? ["`(]?[A-Za-z]/;
 /** SQL, a shell script or the value of a header. */
 const NO_MESSAGE =

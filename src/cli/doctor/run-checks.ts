@@ -1,14 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Config } from "../../server/config/config.ts";
 import { explain } from "../failure.ts";
-import { checkAccess, checkOidc, checkTls } from "./checks/access.ts";
-import { checkAdminTokens } from "./checks/admin-tokens.ts";
-import { checkDataFolder } from "./checks/data-folder.ts";
+import { checkAccess, checkGateways, checkOidc, checkTls } from "./checks/access.ts";
 import { checkDatabaseTls, checkHosts } from "./checks/database-url.ts";
-import { checkDuplicates } from "./checks/duplicates.ts";
-import { checkGateways } from "./checks/gateways.ts";
+import { checkAdminTokens, checkDuplicates } from "./checks/keys.ts";
+import { checkDataFolder, checkPort } from "./checks/machine.ts";
 import { checkNotifications, checkServers } from "./checks/notifications.ts";
-import { checkPort } from "./checks/port.ts";
 import { checkReplication } from "./checks/replication.ts";
 import { checkRights, checkSchema } from "./checks/schema.ts";
 import {

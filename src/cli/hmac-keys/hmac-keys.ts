@@ -1,8 +1,8 @@
 import { TextEncoding } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
-import { fieldCell, headerOf, note, tableText, write, writeJson, writeObject } from "../output.ts";
+import { writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
-import { fieldOf, restJson, writeMessage } from "../rest-json.ts";
+import { writeList, writeMessage } from "../rest-json.ts";
 
 const ENCODINGS = {
   hex: TextEncoding.HEX,
@@ -31,14 +31,11 @@ const COLUMNS = {
 
 export async function listHmacKeys(options: RemoteOptions): Promise<void> {
   const { hmacKeys } = await openRemote(options);
-  const messages = (await hmacKeys.listHmacKeys({})).hmacKeys;
-  const { output } = options;
-  if (output !== undefined) return write(messages.map((key) => `${fieldOf(key, output)}\n`));
-  const keys = messages.map(restJson);
-  if (options.json === true) return writeJson(keys);
-  if (keys.length === 0) return note("no HMAC keys");
-  const rows = keys.map((key) => Object.keys(COLUMNS).map((field) => fieldCell(field, key[field])));
-  await write(tableText([headerOf(Object.values(COLUMNS)), ...rows]));
+  const pages = async function* () {
+    const { hmacKeys: keys } = await hmacKeys.listHmacKeys({});
+    if (keys.length > 0) yield keys;
+  };
+  await writeList(pages(), COLUMNS, "no HMAC keys", options);
 }
 
 export async function deleteHmacKey(hmacKeyId: string, options: RemoteOptions): Promise<void> {

@@ -52,15 +52,20 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const start = saved ?? newProgress(source, remote?.url);
   const progressBar = options.json === true ? null : createProgressBar(process.stderr, "rows", stateOf(start));
   if (start.row > 0) await progressBar?.log(`resuming after row ${start.row}`);
-  const signal = interruption();
+  const current: Run = {
+    options,
+    rows,
+    remote,
+    files,
+    progressBar,
+    signal: interruption(),
+    warned: { rows: 0, lines: [] },
+  };
   const started = performance.now();
-  const warned: Warned = { rows: 0, lines: [] };
-  const end = await importRows(source, start, { options, rows, remote, files, progressBar, signal, warned }).finally(
-    () => progressBar?.end(),
-  );
+  const end = await importRows(source, start, current).finally(() => progressBar?.end());
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
-  if (!signal.aborted && files.progress !== null) await rm(files.progress, { force: true });
-  await report(end, { seconds, complete: !signal.aborted }, warned, files, options);
+  if (!current.signal.aborted && files.progress !== null) await rm(files.progress, { force: true });
+  await report(end, seconds, current);
 }
 
 function stateOf({ row, end }: Progress) {
@@ -92,13 +97,8 @@ interface Run {
   /** Null with `--json`. */
   readonly progressBar: ProgressBar | null;
   readonly signal: AbortSignal;
-  readonly warned: Warned;
-}
-
-/** Rows whose raw keys headers may not carry, and the first of them. */
-interface Warned {
-  rows: number;
-  readonly lines: { readonly line: number; readonly warnings: string[] }[];
+  /** Rows whose raw keys headers may not carry, and the first of them. */
+  readonly warned: { rows: number; readonly lines: { readonly line: number; readonly warnings: string[] }[] };
 }
 
 const MAX_SHOWN_WARNINGS = 20;
@@ -153,35 +153,24 @@ function sender({ options, remote, progressBar, signal }: Run): (batch: Batch) =
   };
 }
 
-interface End {
-  readonly seconds: number;
-  readonly complete: boolean;
-}
-
-async function report(
-  progress: Progress,
-  end: End,
-  warned: Warned,
-  files: Files,
-  options: ImportOptions,
-): Promise<void> {
+async function report(progress: Progress, seconds: number, { options, files, warned, signal }: Run): Promise<void> {
   const { row: rows, imported, existing, failed } = progress;
-  const counts: JsonObject =
-    options.dryRun === true ? { rows, valid: imported, failed } : { rows, imported, existing, failed };
-  const file: JsonObject = failed > 0 ? { failures_file: files.failures } : {};
-  const isWarned = warned.rows > 0;
-  const warnings: JsonObject = isWarned ? { warned: warned.rows } : {};
-  const lines: JsonObject = isWarned && options.json === true ? { warnings: warned.lines } : {};
-  await writeObject({ ...counts, ...file, ...warnings, ...lines, ...end }, options);
-  const say = (text: string) => {
-    if (options.json !== true) note(text);
+  const isJson = options.json === true;
+  const result: JsonObject = {
+    ...(options.dryRun === true ? { rows, valid: imported, failed } : { rows, imported, existing, failed }),
+    ...(failed > 0 && { failures_file: files.failures }),
+    ...(warned.rows > 0 && { warned: warned.rows }),
+    ...(warned.rows > 0 && isJson && { warnings: warned.lines }),
+    ...{ seconds, complete: !signal.aborted },
   };
-  for (const { line, warnings } of warned.lines) say(`line ${line}: ${warnings.join("; ")}`);
-  if (warned.rows > warned.lines.length) say(`${warned.rows - warned.lines.length} more rows have such warnings`);
+  await writeObject(result, options);
+  if (signal.aborted) process.exitCode = EXIT_STATUS.interrupted;
+  else if (failed > 0) process.exitCode = EXIT_STATUS.partial;
+  if (isJson) return;
+  for (const { line, warnings } of warned.lines) note(`line ${line}: ${warnings.join("; ")}`);
+  const others = warned.rows - warned.lines.length;
+  if (others > 0) note(`${others} more rows have such warnings`);
   if (existing > 0)
-    say(`${existing} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`);
-  if (!end.complete) {
-    say(`interrupted${files.progress === null ? "" : "; repeat the command to resume"}`);
-    process.exitCode = EXIT_STATUS.interrupted;
-  } else if (failed > 0) process.exitCode = EXIT_STATUS.partial;
+    note(`${existing} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`);
+  if (signal.aborted) note(`interrupted${files.progress === null ? "" : "; repeat the command to resume"}`);
 }

@@ -30,10 +30,12 @@ export interface RunOptions {
 
 /** The rows of one call, and the rows between them that are invalid locally. */
 export interface Batch {
-  readonly items: readonly Item[];
-  readonly failures: readonly RowFailure[];
+  readonly items: Item[];
+  readonly failures: RowFailure[];
   /** The last row, after which the import resumes. */
-  readonly last: Row;
+  last: Row;
+  /** An upper bound of the larger of request and response. */
+  bytes: number;
 }
 
 interface Sent {
@@ -76,22 +78,13 @@ async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGen
 /** Maximum rows per call: the limit of the server. */
 const MAX_ROWS = 1000;
 
-/** A batch that rows are added to. */
-interface GrowingBatch {
-  readonly items: Item[];
-  readonly failures: RowFailure[];
-  last: Row;
-  /** An upper bound of the larger of request and response. */
-  bytes: number;
-}
-
 /** Groups the rows after `start` into batches, in order. The request of a row gets a `request_id` of the row in this import. */
 async function* batchRows(
   chunks: AsyncIterable<readonly Row[]>,
   start: Progress,
   options: RowOptions,
 ): AsyncGenerator<Batch> {
-  let batch: GrowingBatch | undefined;
+  let batch: Batch | undefined;
   for await (const rows of chunks) {
     for (const row of rows) {
       if (row.row <= start.row) continue;

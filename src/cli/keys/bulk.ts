@@ -1,4 +1,6 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { createInterface } from "node:readline/promises";
 import type { CallOptions } from "@connectrpc/connect";
 import type {
   BulkDisableApiKeysResponse,
@@ -9,11 +11,10 @@ import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { note } from "../output.ts";
 import { createProgressBar } from "../progress-bar.ts";
-import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
 import { withRetries } from "../retry.ts";
 import { interruption } from "../signals.ts";
-import { askYesNo } from "../yes-no.ts";
 import { REASONS } from "./manage.ts";
 
 export interface BulkOptions extends RemoteOptions {
@@ -42,66 +43,55 @@ interface Request {
 
 type Call = (request: Request, options?: CallOptions) => Promise<Progress>;
 
-/** What the two commands do not share. */
-interface Verb {
-  readonly command: string;
-  /** Asked before, with the number of keys. */
-  question(count: number): string;
-  call(remote: Remote): Call;
-}
-
-export function bulkRevoke(options: BulkRevokeOptions): Promise<void> {
+export async function bulkRevoke(options: BulkRevokeOptions): Promise<void> {
+  const { apiKeys } = await openRemote(options);
   const { filter, description } = options;
-  const reason = options.reason && REASONS[options.reason];
-  const fields = { filter, reason, revocationDescription: description };
-  return run(options, {
-    command: "bulk-revoke",
-    question: (count) => `Revoke ${count} keys permanently?`,
-    call:
-      ({ apiKeys }) =>
-      (request, call) =>
-        apiKeys.bulkRevokeApiKeys({ ...fields, ...request }, call),
-  });
+  const fields = { filter, reason: options.reason && REASONS[options.reason], revocationDescription: description };
+  const call: Call = (request, callOptions) => apiKeys.bulkRevokeApiKeys({ ...fields, ...request }, callOptions);
+  await run("bulk-revoke", call, options, (count) => `Revoke ${count} keys permanently?`);
 }
 
-export function bulkDisable(options: BulkOptions): Promise<void> {
+export async function bulkDisable(options: BulkOptions): Promise<void> {
+  const { apiKeys } = await openRemote(options);
   const { filter, reason } = options;
-  const fields = { filter, reason };
-  return run(options, {
-    command: "bulk-disable",
-    question: (count) => `Disable ${count} keys?`,
-    call:
-      ({ apiKeys }) =>
-      (request, call) =>
-        apiKeys.bulkDisableApiKeys({ ...fields, ...request }, call),
-  });
+  const call: Call = (request, callOptions) => apiKeys.bulkDisableApiKeys({ filter, reason, ...request }, callOptions);
+  await run("bulk-disable", call, options, (count) => `Disable ${count} keys?`);
 }
 
-async function run(options: BulkOptions, verb: Verb): Promise<void> {
-  const call = verb.call(await openRemote(options));
+/** Changes the keys once the user has answered the question, unless `--yes` answers it. */
+async function run(
+  command: string,
+  call: Call,
+  options: Omit<BulkOptions, "reason">,
+  question: (count: number) => string,
+): Promise<void> {
   const { expectedCount, validateOnly } = options;
   if (validateOnly === true) return writeMessage(await call({ validateOnly, expectedCount }), options);
-  const confirmed = options.yes === true ? expectedCount : await confirm(call, expectedCount, verb);
-  if (confirmed === null) return;
-  await complete(call, confirmed, options, verb);
-}
-
-/** Returns the number of keys that the user has agreed to; null: the user has not. */
-async function confirm(call: Call, expectedCount: number | undefined, verb: Verb): Promise<number | null> {
+  if (options.yes === true) return complete(command, call, expectedCount, options);
   if (!process.stdin.isTTY) throw invalidArgument("--yes", "is required if stdin is not a terminal");
   const { matchedCount } = await call({ validateOnly: true, expectedCount });
-  if (await askYesNo(verb.question(matchedCount))) return matchedCount;
+  if (await askYesNo(question(matchedCount))) return complete(command, call, matchedCount, options);
   note("nothing was changed");
   process.exitCode = EXIT_STATUS.failed;
-  return null;
+}
+
+/** Asks a question on the terminal. Returns whether the answer is `y` or `yes`; Ctrl+C, Ctrl+D and the end of input are no answer. */
+async function askYesNo(question: string): Promise<boolean> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // If stderr is not a terminal, Node leaves the question pending at the end of input, and the process would exit with 0.
+  const closed = once(lines, "close").then(() => null);
+  const answer = await Promise.race([lines.question(`${question} [y/N] `).catch(() => null), closed]);
+  lines.close();
+  if (answer === null) note("");
+  return /^y(es)?$/i.test(answer?.trim() ?? "");
 }
 
 /** Calls until the operation is done. An interruption ends the call in flight; what it has begun is stored. */
 async function complete(
+  command: string,
   call: Call,
   expectedCount: number | undefined,
-  options: BulkOptions,
-  { command }: Verb,
+  options: Omit<BulkOptions, "reason">,
 ): Promise<void> {
   const requestId = options.requestId ?? randomUUID();
   const say = (text: string) => {

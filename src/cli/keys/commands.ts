@@ -10,6 +10,7 @@ import {
   requireKeyFields,
   scopeOption,
   ttlOption,
+  wholeNumber,
   withCredential,
   withKeyFields,
   withOutput,
@@ -17,14 +18,13 @@ import {
   withRemote,
   withSecret,
 } from "../options.ts";
-import { addBulk } from "./bulk-command.ts";
 
 /** Adds `keyhold keys`. Each verb imports its code when it runs. */
 export function addKeysCommands(program: Command): void {
   const keys = program.command("keys").description("issued and imported keys of a running server");
   addKeyCommands(keys);
   addCredentialCommands(keys);
-  addBulk(keys, REASONS);
+  addBulk(keys);
   addImport(keys);
   for (const command of keys.commands) {
     if (WITH_OUTPUT.includes(command.name())) withOutput(command);
@@ -142,6 +142,34 @@ function addCredentialCommands(keys: Command): void {
     .addOption(pairsOption("--claim", "claims to add; a value that is JSON is parsed"))
     .option("--audience <service...>", "the services that may accept the token (default: that of the credential)")
     .action(async (_dash, options) => (await import("./credentials.ts")).derive(options));
+}
+
+/** Adds `keyhold keys bulk-revoke` and `bulk-disable`. */
+function addBulk(keys: Command): void {
+  withBulk(keys.command("bulk-revoke"))
+    .description("revoke every key that matches a filter permanently, with every token derived from it")
+    .addOption(new Option("--reason <reason>", "revocation reason").choices(REASONS))
+    .option("--description <text>", "details of the reason, at most 1000 characters")
+    .action(async (options) => (await import("./bulk.ts")).bulkRevoke(await withDurations(options)));
+  withBulk(keys.command("bulk-disable"))
+    .description("disable every active key that matches a filter, with every token derived from it")
+    .option("--reason <text>", "why, at most 1000 characters")
+    .action(async (options) => (await import("./bulk.ts")).bulkDisable(await withDurations(options)));
+}
+
+function withBulk(command: Command): Command {
+  return command
+    .requiredOption("--filter <expression>", "AIP-160 filter expression")
+    .option("--validate-only", "print the number of keys that match, and change none")
+    .option("--expected-count <count>", "change nothing if another number of keys matches", wholeNumber)
+    .option("--request-id <id>", "continue the operation that an interrupted command has printed")
+    .option("--yes", "do not ask for confirmation; required if stdin is not a terminal")
+    .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m");
+}
+
+async function withDurations<T extends { readonly retryFor: string }>(options: T) {
+  const { parseDuration } = await import("../../domain/duration.ts");
+  return { ...options, retryFor: parseDuration(options.retryFor, "--retry-for") };
 }
 
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";

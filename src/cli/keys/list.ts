@@ -1,10 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import { parseDuration } from "../../domain/duration.ts";
-import { fieldCell, headerOf, jsonText, note, tableText, write } from "../output.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
-import { fieldOf, restJson } from "../rest-json.ts";
+import { writeList } from "../rest-json.ts";
 
-export interface ListOptions extends RemoteOptions, Selection {
+interface ListOptions extends RemoteOptions, Selection {
   /** By default the field of a condition, since a list is fast in the order of what it selects by; otherwise newest first. */
   readonly orderBy?: string;
   readonly kind: "issued" | "imported" | "all";
@@ -14,7 +13,7 @@ export interface ListOptions extends RemoteOptions, Selection {
 }
 
 /** What the keys of a list must satisfy, all of it. */
-export interface Selection {
+interface Selection {
   readonly filter?: string;
   readonly actor?: string;
   /** In lower case. */
@@ -28,18 +27,16 @@ export interface Selection {
 
 /** Lists keys page by page, in the memory of one page. */
 export async function list(options: ListOptions): Promise<void> {
-  const filter = filterOf(options);
-  const pages = pagesOf(await openRemote(options), options, filter, options.orderBy ?? orderOf(options));
-  if (options.json === true) await writeArray(pages);
-  else if (options.output !== undefined) await writeValues(pages, options.output);
-  else await writeTable(pages, options.kind);
+  const pages = pagesOf(await openRemote(options), options);
+  // The list of both kinds has the kind of each key.
+  await writeList(pages, options.kind === "all" ? { ...COLUMNS, kind: "KIND" } : COLUMNS, "no keys", options);
 }
 
 /**
  * Returns the filter of a selection. Keys that were never used are unused; keys that are newer than the duration are not, since they may not
  * have been used yet. Throws `INVALID_ARGUMENT` naming the option with an invalid duration.
  */
-export function filterOf(selection: Selection): string {
+function filterOf(selection: Selection): string {
   const { filter = "", actor, status, expiringWithin, unusedFor, notAdopted } = selection;
   const conditions: string[] = [];
   if (actor !== undefined) conditions.push(`actor_id=${quoted(actor)}`);
@@ -69,26 +66,16 @@ function quoted(text: string): string {
 }
 
 /** Yields the keys of each page that has any. */
-async function* pagesOf(
-  remote: Remote,
-  options: ListOptions,
-  filter: string,
-  orderBy: string,
-): AsyncGenerator<readonly Message[]> {
-  const { kind, limit = Number.POSITIVE_INFINITY } = options;
-  const fetchPage = pageReader(remote, kind);
-  let left = limit;
-  let pageToken = "";
+async function* pagesOf(remote: Remote, options: ListOptions): AsyncGenerator<readonly Message[]> {
+  const { kind, pageSize, limit = Number.POSITIVE_INFINITY } = options;
+  const request = { filter: filterOf(options), orderBy: options.orderBy ?? orderOf(options) };
+  const readPage = pageReader(remote, kind);
+  let [left, pageToken] = [limit, ""];
   do {
-    const { keys, nextPageToken } = await fetchPage({
-      filter,
-      orderBy,
-      pageToken,
-      pageSize: Math.min(left, options.pageSize),
-    });
+    const [keys, next] = await readPage({ ...request, pageToken, pageSize: Math.min(left, pageSize) });
     if (keys.length > 0) yield keys;
     left -= keys.length;
-    pageToken = nextPageToken;
+    pageToken = next;
   } while (pageToken !== "" && left > 0);
 }
 
@@ -99,35 +86,20 @@ interface PageRequest {
   readonly pageToken: string;
 }
 
-/** Returns the function that reads a page of this kind. */
+/** Returns the function that reads the keys of a page of this kind, and the token of the next one. */
 function pageReader({ apiKeys, issuedApiKeys, importedApiKeys }: Remote, kind: ListOptions["kind"]) {
-  return async (request: PageRequest) => {
+  return async (request: PageRequest): Promise<readonly [keys: readonly Message[], nextPageToken: string]> => {
     if (kind === "issued") {
-      const { issuedApiKeys: keys, nextPageToken } = await issuedApiKeys.listIssuedApiKeys(request);
-      return { keys, nextPageToken };
+      const page = await issuedApiKeys.listIssuedApiKeys(request);
+      return [page.issuedApiKeys, page.nextPageToken];
     }
     if (kind === "imported") {
-      const { importedApiKeys: keys, nextPageToken } = await importedApiKeys.listImportedApiKeys(request);
-      return { keys, nextPageToken };
+      const page = await importedApiKeys.listImportedApiKeys(request);
+      return [page.importedApiKeys, page.nextPageToken];
     }
-    const { apiKeys: keys, nextPageToken } = await apiKeys.listApiKeys(request);
-    return { keys, nextPageToken };
+    const page = await apiKeys.listApiKeys(request);
+    return [page.apiKeys, page.nextPageToken];
   };
-}
-
-/** Writes a JSON array with one key per line. */
-async function writeArray(pages: AsyncIterable<readonly Message[]>): Promise<void> {
-  let before = "[\n";
-  for await (const keys of pages) {
-    await write(before + keys.map((key) => jsonText(restJson(key))).join(",\n"));
-    before = ",\n";
-  }
-  await write(before === ",\n" ? "\n]\n" : "[]\n");
-}
-
-/** Writes the value of a field of each key, one per line. */
-async function writeValues(pages: AsyncIterable<readonly Message[]>, field: string): Promise<void> {
-  for await (const keys of pages) await write(keys.map((key) => `${fieldOf(key, field)}\n`));
 }
 
 /** The columns by field. */
@@ -141,15 +113,3 @@ const COLUMNS = {
   expire_time: "EXPIRES",
   last_used_time: "LAST USED",
 };
-
-/** Writes a table with the header above the first page only; the list of both kinds has the kind of each key. */
-async function writeTable(pages: AsyncIterable<readonly Message[]>, kind: ListOptions["kind"]): Promise<void> {
-  const columns = Object.entries(kind === "all" ? { ...COLUMNS, kind: "KIND" } : COLUMNS);
-  let header = [headerOf(columns.map(([, title]) => title))];
-  for await (const keys of pages) {
-    const rows = keys.map(restJson).map((key) => columns.map(([field]) => fieldCell(field, key[field])));
-    await write(tableText([...header, ...rows]));
-    header = [];
-  }
-  if (header.length > 0) note("no keys");
-}

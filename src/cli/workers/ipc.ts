@@ -9,7 +9,7 @@ export type PrimaryMessage =
   /** Sent when the number of workers changes. */
   | { readonly kind: "count"; readonly count: WorkerCount }
   /** Requests the metrics. */
-  | { readonly kind: "scrape"; readonly number: number }
+  | { readonly kind: "scrape" }
   /** Requests shutdown after the calls in flight. */
   | { readonly kind: "stop" };
 
@@ -17,7 +17,7 @@ export type PrimaryMessage =
 export type WorkerMessage =
   | { readonly kind: "serving"; readonly url: string; readonly gatewayUrl: string | undefined }
   | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string }
-  | { readonly kind: "metrics"; readonly number: number; readonly snapshot: Snapshot }
+  | { readonly kind: "metrics"; readonly snapshot: Snapshot }
   /** An uncaught exception. After the first one the worker waits for `stop`, until its replacement serves. */
   | { readonly kind: "uncaught" };
 

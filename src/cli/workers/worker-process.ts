@@ -34,16 +34,30 @@ export async function startWorker(
   signal.addEventListener("abort", kill);
   const serving = Promise.withResolvers<Pick<Service, "url" | "gatewayUrl">>();
   const failed = Promise.withResolvers<string>();
+  /** Concurrent scrapes share a request. A late response is that of the next one. */
+  let scraped: PromiseWithResolvers<Snapshot | null> | undefined;
+  const endScrape = (snapshot: Snapshot | null) => {
+    scraped?.resolve(snapshot);
+    scraped = undefined;
+    return snapshot;
+  };
+  const scrape = () => {
+    if (scraped === undefined) send(worker, { kind: "scrape" });
+    scraped ??= Promise.withResolvers();
+    return withTimeout(scraped.promise, SCRAPE_TIMEOUT, () => endScrape(null));
+  };
   worker.on("message", (message: WorkerMessage) => {
     if (message.kind === "serving") serving.resolve({ url: message.url, gatewayUrl: message.gatewayUrl });
     else if (message.kind === "failed") serving.reject(new KeyholdError(message.code, message.message));
-    else if (message.kind === "uncaught") {
+    else if (message.kind === "metrics") endScrape(message.snapshot);
+    else {
       onUncaught();
       failed.resolve("uncaught exception");
     }
   });
   // The last message may arrive after the exit, but not after this event.
   worker.process.once("close", async () => {
+    endScrape(null);
     serving.reject(new KeyholdError("INTERNAL", `a worker exited before it served: ${await exited}`));
   });
   try {
@@ -57,7 +71,7 @@ export async function startWorker(
       failed: failed.promise,
       send: (message: PrimaryMessage) => send(worker, message),
       /** Returns its metrics; null on timeout or exit. Never rejects. */
-      scrape: () => scrape(worker),
+      scrape,
       stop: () => stop(worker, exited),
     };
   } catch (error) {
@@ -71,23 +85,6 @@ export async function startWorker(
 /** Ignores failure: the worker may be exiting. */
 function send(worker: Worker, message: PrimaryMessage): void {
   if (worker.isConnected()) worker.process.send(message, undefined, undefined, () => {});
-}
-
-let scrapes = 0;
-
-/** Omits a worker that exits or hangs from this scrape. Listens to `exit`: a promise of the exit would keep each snapshot until then. */
-async function scrape(worker: Worker): Promise<Snapshot | null> {
-  const number = ++scrapes;
-  const response = Promise.withResolvers<Snapshot | null>();
-  const onMessage = (message: WorkerMessage) => {
-    if (message.kind === "metrics" && message.number === number) response.resolve(message.snapshot);
-  };
-  const onExit = () => response.resolve(null);
-  worker.on("message", onMessage).on("exit", onExit);
-  send(worker, { kind: "scrape", number });
-  const snapshot = await withTimeout(response.promise, SCRAPE_TIMEOUT, () => null);
-  worker.off("message", onMessage).off("exit", onExit);
-  return snapshot;
 }
 
 /** Sends a message, not a signal: a worker may receive signals from elsewhere too, and a second one aborts calls in flight. */

@@ -27,7 +27,7 @@ export async function runWorker(): Promise<void> {
   const uncaught = watchUncaught(logger, () => void send(worker, { kind: "uncaught" }));
   const options = { workers: primary.count, drainDelay: DRAIN_DELAY, metricLabels: { worker: String(number) } };
   const service = await startService(config, logger, options).catch((error) => fail(worker, error));
-  primary.onScrape((number) => void sendMetrics(worker, service, number, logger));
+  primary.onScrape(() => void sendMetrics(worker, service, logger));
   await send(worker, { kind: "serving", url: service.url, gatewayUrl: service.gatewayUrl });
   releaseYoungGeneration();
   const signal = await waitForStop(primary, uncaught);
@@ -48,9 +48,9 @@ async function waitForStop(primary: Primary, uncaught: Uncaught): Promise<string
 }
 
 /** On failure sends nothing: the primary times out. */
-async function sendMetrics(worker: Worker, { metrics }: Service, number: number, logger: Logger): Promise<void> {
+async function sendMetrics(worker: Worker, { metrics }: Service, logger: Logger): Promise<void> {
   try {
-    await send(worker, { kind: "metrics", number, snapshot: await metrics.snapshot() });
+    await send(worker, { kind: "metrics", snapshot: await metrics.snapshot() });
   } catch (err) {
     logger.warn({ err }, "the metrics could not be read");
   }
@@ -73,20 +73,20 @@ type Primary = ReturnType<typeof connectToPrimary>;
 function connectToPrimary(worker: Worker) {
   const started = Promise.withResolvers<Extract<PrimaryMessage, { readonly kind: "start" }>>();
   const stopped = Promise.withResolvers<string>();
-  let onScrape: (number: number) => void = () => {};
+  let onScrape = () => {};
   let count: WorkerCount = { running: 0, configured: 0 };
   worker.process.on("message", (message: PrimaryMessage) => {
     if (message.kind === "start") started.resolve(message);
     else if (message.kind === "count") count = message.count;
-    else if (message.kind === "scrape") onScrape(message.number);
+    else if (message.kind === "scrape") onScrape();
     else stopped.resolve("stopped by the primary");
   });
   return {
     started: started.promise,
     /** Returns the number of workers. */
     count: () => count,
-    /** Calls the listener when the primary requests the metrics, with the number of the request. */
-    onScrape: (listener: (number: number) => void) => {
+    /** Calls the listener when the primary requests the metrics. */
+    onScrape: (listener: () => void) => {
       onScrape = listener;
     },
     /** Resolves with the reason when the worker must stop. Until this is called, the loss of the primary exits at once. */

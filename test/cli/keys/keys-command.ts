@@ -10,6 +10,8 @@ export interface KeysCommand {
   /** The admin token. */
   readonly token: string;
   keys(args: readonly string[], input?: string, environment?: Record<string, string>): Promise<Ended>;
+  /** Runs `keyhold admin token` on the database of the server. */
+  adminToken(...args: string[]): Promise<Ended>;
   /** Returns the JSON of a command that must succeed. */
   answerOf(args: readonly string[], input?: string): Promise<Json>;
   /** Returns a client with the admin token. */
@@ -18,11 +20,13 @@ export interface KeysCommand {
 
 export function useKeysCommand(): KeysCommand {
   const suite = useService({ KEYHOLD_AUTH: "admin-token" });
+  const adminToken: KeysCommand["adminToken"] = (...args) => {
+    const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
+    return runKeyhold(["admin", "token", ...args], environment);
+  };
   let token: string;
   beforeAll(async () => {
-    const args = ["admin", "token", "create", "--name", "for tests", "--json"];
-    const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
-    const { stdout } = await runKeyhold(args, environment);
+    const { stdout } = await adminToken("create", "--name", "for tests", "--json");
     const { secret, issued_api_key } = JSON.parse(stdout);
     expect(issued_api_key.scopes).toEqual(["keyhold:admin"]);
     token = secret;
@@ -39,6 +43,7 @@ export function useKeysCommand(): KeysCommand {
       return token;
     },
     keys,
+    adminToken,
     answerOf: async (args, input) => {
       const { code, stdout, stderr } = await keys([...args, "--json"], input);
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

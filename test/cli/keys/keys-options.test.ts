@@ -1,37 +1,25 @@
 import { expect, test } from "vitest";
 import { importKey, newRawKey } from "../../support/conformance.ts";
-import { runKeyhold } from "../../support/keyhold.ts";
 import { issue, type Json, paths, restClient } from "../../support/rest.ts";
-import { ROOT_SECRET } from "../../support/server.ts";
 import { useKeysCommand } from "./keys-command.ts";
 
-const { suite, keys, answerOf, rest } = useKeysCommand();
+const { suite, keys, adminToken, answerOf, rest } = useKeysCommand();
 
 test("creates admin tokens that are restricted to actors", async () => {
-  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
   const fields = ["--name", "support", "--scope", "keyhold:keys.revoke", "keyhold:keys.read"];
   const restriction = ["--restrict-to", "team_7", "team_8", "--json"];
-  const { stdout } = await runKeyhold(["admin", "token", "create", ...fields, ...restriction], environment);
+  const { stdout } = await adminToken("create", ...fields, ...restriction);
   const { secret, issued_api_key: made } = JSON.parse(stdout);
   expect(made).toMatchObject({ actor_id: "admin", restricted_to_actor_ids: ["team_7", "team_8"] });
-  const { issued_api_key: issued } = await answerOf([
-    "issue",
-    ...fields,
-    "--actor",
-    "team_7",
-    "--restrict-to",
-    "team_7",
-    "--ttl",
-    "30d",
-  ]);
+  const ofTeam = ["--actor", "team_7", "--restrict-to", "team_7", "--ttl", "30d"];
+  const { issued_api_key: issued } = await answerOf(["issue", ...fields, ...ofTeam]);
   expect(issued).toMatchObject({ actor_id: "team_7", restricted_to_actor_ids: ["team_7"] });
   const own = restClient(suite.server, { authorization: `Bearer ${secret}` });
   expect((await own("GET", paths.issued)).body.issued_api_keys).toMatchObject([{ key_id: issued.key_id }]);
 });
 
 test("renews an admin token, whose secret stays the same", async () => {
-  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
-  const admin = (...args: string[]) => runKeyhold(["admin", "token", ...args, "--json"], environment);
+  const admin = (...args: string[]) => adminToken(...args, "--json");
   const { secret, issued_api_key: made } = JSON.parse(
     (await admin("create", "--name", "gateway", "--ttl", "1h")).stdout,
   );
@@ -72,9 +60,8 @@ test("restricts keys to addresses, by --allow-ip", async () => {
 });
 
 test("an admin token is accepted from its addresses only", async () => {
-  const args = ["admin", "token", "create", "--name", "elsewhere", "--allow-ip", "203.0.113.0/24", "--json"];
-  const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
-  const { secret, issued_api_key: key } = JSON.parse((await runKeyhold(args, environment)).stdout);
+  const args = ["--name", "elsewhere", "--allow-ip", "203.0.113.0/24", "--json"];
+  const { secret, issued_api_key: key } = JSON.parse((await adminToken("create", ...args)).stdout);
   expect(key.ip_restriction).toEqual({ allowed_cidrs: ["203.0.113.0/24"] });
   const refused = await keys(["list"], undefined, { KEYHOLD_TOKEN: secret });
   expect([refused.code, refused.stderr]).toEqual([4, expect.stringContaining("the admin token is not valid")]);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
-import { relativeTime } from "../../../src/cli/relative-time.ts";
+import { relativeTime } from "../../../src/cli/output.ts";
 import { issue } from "../../support/rest.ts";
 import { TERMINAL } from "../../support/terminal.ts";
 import { useKeysCommand } from "./keys-command.ts";

@@ -1,6 +1,7 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import description from "../../package.json" with { type: "json" };
 
@@ -46,4 +47,16 @@ test("an old Node can parse the launcher, which prints the required version", ()
   // A static import of a missing name fails before the first line runs, and top-level await is a syntax error before 14.8.
   expect(source).not.toMatch(/^(?:import|await)\b/m);
   expect(description.engines.node).toBe(`>=${/const NEEDED = "([\d.]+)";/.exec(source)?.[1]}`);
+});
+
+const keyhold = (...args: string[]) => promisify(execFile)(process.execPath, [LAUNCHER, ...args]);
+
+test("the launcher runs the command, with and without the compile cache", async () => {
+  for (const _ of ["first", "again"]) {
+    expect(await keyhold("version")).toEqual({ stdout: `${description.version}\n`, stderr: "" });
+  }
+});
+
+test("the launcher exits with the status of the command", async () => {
+  await expect(keyhold("nonsense")).rejects.toMatchObject({ code: 2 });
 });

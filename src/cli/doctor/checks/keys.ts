@@ -1,3 +1,8 @@
+import {
+  findSuspectedDuplicates,
+  MAX_SUSPECTED,
+  type SuspectedDuplicate,
+} from "../../../postgres/keys/duplicate-raw-keys.ts";
 import { type ExpiringToken, findExpiringTokens } from "../../../postgres/keys/expiring-tokens.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
@@ -18,4 +23,25 @@ function evaluate({ keyId, name, scopes, expireTime }: ExpiringToken, now: numbe
     return error(`${token} expired at ${time}, in use`, `give its user another one, ${revoke}`);
   const renew = `keyhold admin token renew ${keyId}, or give its user another one and revoke this one`;
   return warning(`${token} is in use and expires at ${time}`, renew);
+}
+
+/** Maximum number of pairs in a message. */
+const MAX_NAMED = 5;
+
+const REMEDY =
+  "verify the raw key: the log names both keys if they are duplicates. Then delete one: with both, the raw key is rejected as soon as one is revoked or expires";
+
+/** Checks for raw keys that release 0.1 stored twice during a root secret rotation, or that were re-imported while a root secret was missing. */
+export const checkDuplicates: Check<DatabaseContext> = async ({ database, hasSchema }) => {
+  if (!hasSchema) return [];
+  const suspected = await findSuspectedDuplicates(database);
+  if (suspected.length === 0) return [ok("no raw key appears to be stored twice")];
+  return [warning(`imported keys that may have the same raw key: ${textOf(suspected)}`, REMEDY)];
+};
+
+function textOf(suspected: readonly SuspectedDuplicate[]): string {
+  const named = suspected.slice(0, MAX_NAMED).map(({ older, newer }) => `${older} and ${newer}`);
+  const rest = suspected.length - named.length;
+  const more = suspected.length === MAX_SUSPECTED ? `at least ${rest} more pairs` : `${rest} more pairs`;
+  return [...named, ...(rest === 0 ? [] : [more])].join("; ");
 }
