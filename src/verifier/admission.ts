@@ -66,7 +66,9 @@ export function createAdmission<R extends AdmittedRequest, T extends VerifiedCre
   { onError = warnAtIntervals(), trustedProxies = [], ...options }: AdmissionOptions<R> = {},
 ): (request: R) => Promise<Admission<T>> {
   requireValid(options);
-  const addressOf = clientAddressBehind(toCidrs(trustedProxies));
+  const networks = parseNetworks(trustedProxies);
+  if ("problem" in networks) throw new TypeError(`trustedProxies: ${networks.problem}`);
+  const addressOf = clientAddressBehind(networks.cidrs);
   return async (request) => {
     const admission = await admit(request, verifier, addressOf, options);
     if (!admission.admitted && admission.error !== undefined) onError(admission.error, request);
@@ -113,12 +115,6 @@ function requireValid({ requiredScopes = [], audience, realm = "" }: Requirement
   if (audience !== undefined && !NAME.test(audience))
     throw new TypeError("audience: must be 1 to 255 visible ASCII characters");
   if (!/^[ -~]*$/.test(realm)) throw new TypeError("realm: must be printable ASCII");
-}
-
-function toCidrs(trustedProxies: readonly string[]): readonly string[] {
-  const parsed = parseNetworks(trustedProxies);
-  if ("cidrs" in parsed) return parsed.cidrs;
-  throw new TypeError(`trustedProxies: ${parsed.problem}`);
 }
 
 /** Milliseconds between warnings: during an outage every request fails. */

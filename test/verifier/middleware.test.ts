@@ -45,16 +45,22 @@ const LACKS = "the credential lacks a required scope";
 /** The calls of `onError` of `/reported`. */
 const reports: { readonly error: Error; readonly path: string | undefined }[] = [];
 
+/** The routes of each application by their path. */
+const routes = (verifier: Verifier): Record<string, readonly [Verifier, AdmissionOptions?]> => ({
+  "/": [verifier],
+  "/write": [verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }],
+  "/read": [verifier, { requiredScopes: ["read"] }],
+  "/scoped": [verifier, SCOPED],
+  "/behind-proxy": [verifier, { trustedProxies: ["127.0.0.1"] }],
+  "/unreachable": [unreachable],
+});
+
 const startFastify: Start = async (verifier) => {
   const app = fastify();
   const handler = async ({ keyhold }: FastifyRequest) => ({ actor: keyhold?.actorId, plan: keyhold?.metadata?.plan });
   const onError = (error: Error, { url }: FastifyRequest) => void reports.push({ error, path: url });
-  app.get("/", { onRequest: fastifyHook(verifier) }, handler);
-  app.get("/write", { onRequest: fastifyHook(verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }) }, handler);
-  app.get("/read", { onRequest: fastifyHook(verifier, { requiredScopes: ["read"] }) }, handler);
-  app.get("/scoped", { onRequest: fastifyHook(verifier, SCOPED) }, handler);
-  app.get("/behind-proxy", { onRequest: fastifyHook(verifier, { trustedProxies: ["127.0.0.1"] }) }, handler);
-  app.get("/unreachable", { onRequest: fastifyHook(unreachable) }, handler);
+  for (const [path, route] of Object.entries(routes(verifier)))
+    app.get(path, { onRequest: fastifyHook(...route) }, handler);
   app.get("/reported", { onRequest: fastifyHook(unreachable, { onError }) }, handler);
   const url = await app.listen({ port: 0, host: "127.0.0.1" });
   return { url, close: () => app.close() };
@@ -65,12 +71,7 @@ const startExpress: Start = async (verifier) => {
   const handler: express.RequestHandler = ({ keyhold }, response) =>
     void response.json({ actor: keyhold?.actorId, plan: keyhold?.metadata?.plan });
   const onError = (error: Error, { path }: express.Request) => void reports.push({ error, path });
-  app.get("/", expressMiddleware(verifier), handler);
-  app.get("/write", expressMiddleware(verifier, { requiredScopes: ["read", 'a"b'], realm: "books" }), handler);
-  app.get("/read", expressMiddleware(verifier, { requiredScopes: ["read"] }), handler);
-  app.get("/scoped", expressMiddleware(verifier, SCOPED), handler);
-  app.get("/behind-proxy", expressMiddleware(verifier, { trustedProxies: ["127.0.0.1"] }), handler);
-  app.get("/unreachable", expressMiddleware(unreachable), handler);
+  for (const [path, route] of Object.entries(routes(verifier))) app.get(path, expressMiddleware(...route), handler);
   app.get("/reported", expressMiddleware(unreachable, { onError }), handler);
   return listen(createServer(app));
 };
