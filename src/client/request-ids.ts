@@ -20,7 +20,8 @@ export function withRequestIds(transport: Transport): Transport {
 function addRequestIds<I extends DescMessage>(desc: I, input: MessageInitShape<I>): MessageInitShape<I> {
   if (!hasRequestId(desc)) return input;
   const request = create(desc, input);
-  if (requestsIn(desc, request).every(({ requestId }) => requestId !== undefined)) return request as MessageInitShape<I>;
+  if (requestsIn(desc, request).every(({ requestId }) => requestId !== undefined))
+    return request as MessageInitShape<I>;
   const message = clone(desc, request);
   for (const item of requestsIn(desc, message)) item.requestId ??= globalThis.crypto.randomUUID();
   return message as MessageInitShape<I>;
