@@ -18,8 +18,7 @@ import { registerAccessLog } from "./pipeline/access-log.ts";
 import type { CallCounters } from "./pipeline/call-metrics.ts";
 import { checkHosts, createHostCheck, type RequestPolicy } from "./pipeline/host-check.ts";
 import { OutageLog } from "./pipeline/outage-log.ts";
-import { checkMethods } from "./rest/method-check.ts";
-import { makeRoutes, registerRest } from "./rest/register.ts";
+import { checkMethods, makeRoutes, registerRest } from "./rest/register.ts";
 import { answerErrors, handleError } from "./wire/error-handler.ts";
 import { requestIdOf } from "./wire/headers.ts";
 import { type BodyBudget, bodyReader } from "./wire/request-body.ts";
@@ -89,7 +88,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   registerAccessLog(fastify, counters);
   checkHosts(fastify, rejectionOf);
   if (forwardAuth !== undefined) registerForwardAuth(fastify, forwardAuth);
-  checkMethods(fastify, routes.router);
+  checkMethods(fastify, routes);
   await allowOrigins(fastify, options.corsOrigins);
   const readBody = bodyReader(budget);
   await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);

@@ -16,11 +16,8 @@ export const FORWARD_AUTH = "keyhold.v2alpha1.Gateways/ForwardAuth";
 /** The header of the gateway's own token. `Authorization` is the client's. */
 export const GATEWAY_TOKEN_HEADER = "x-keyhold-authorization";
 
-/** Processes the requests of gateways. */
-export type ForwardAuthPipeline = Pipeline<GatewayRequest, GatewayDecision>;
-
 export interface ForwardAuth {
-  readonly pipeline: ForwardAuthPipeline;
+  readonly pipeline: Pipeline<GatewayRequest, GatewayDecision>;
   /** Finds the client of a gateway. */
   readonly clientAddressOf: ClientAddressOf;
   readonly onDecision: OnDecision;
@@ -31,14 +28,9 @@ export function createForwardAuth(
   authorize: Authorize,
   guard: Guard,
   limiter: ConcurrencyLimiter,
-): ForwardAuthPipeline {
-  const endpoint = {
-    name: FORWARD_AUTH,
-    method: { name: "ForwardAuth" },
-    policy: GATEWAY_SCOPE,
-    mayAnswerFromCache: true,
-    handler: authorize,
-  } as const;
+): ForwardAuth["pipeline"] {
+  const method = { name: "ForwardAuth" };
+  const endpoint = { name: FORWARD_AUTH, method, policy: GATEWAY_SCOPE, mayAnswerFromCache: true, handler: authorize };
   return createPipeline(endpoint, guard, limiter);
 }
 
