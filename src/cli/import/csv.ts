@@ -10,18 +10,21 @@ const COMMA = 44;
 
 const OPTIONS: Options = { record_delimiter: ["\r\n", "\n"], relax_column_count: true };
 
-/** CSV (RFC 4180), parsed up to the last line feed that has been read. Messages of csv-parse are not used: they quote cells. */
-export class Csv implements Format {
-  readonly #rows: RowOptions;
+/**
+ * Returns the format CSV (RFC 4180), parsed up to the last line feed that has been read. Messages of csv-parse are not used: they quote
+ * cells. It throws `INVALID_ARGUMENT` on an unusable header, and on a quote that is not closed.
+ */
+export function csvFormat(rows: RowOptions = PLAIN_ROWS): Format {
   /** Undefined until the header is read. */
-  #columns: readonly Column[] | undefined;
-
-  constructor(rows: RowOptions = PLAIN_ROWS) {
-    this.#rows = rows;
-  }
-
-  /** Throws `INVALID_ARGUMENT` on an unusable header, and on a quote that is not closed. */
-  *split(bytes: Buffer, isLast: boolean, line: number): Generator<SplitRecord> {
+  let columns: readonly Column[] | undefined;
+  const contentOf = (cells: readonly string[], span: Span): Row["content"] | undefined => {
+    if (cells.every((cell) => cell.trim() === "")) return undefined;
+    if (columns !== undefined) return rowOf(cells, columns, span);
+    checkHeader(cells, rows);
+    columns = columnsOf(cells, rows);
+    return undefined;
+  };
+  return function* (bytes, isLast, line) {
     const complete = isLast ? bytes : bytes.subarray(0, bytes.lastIndexOf(LINE_FEED) + 1);
     let [start, firstLine] = [0, line];
     const record = (end: number, cells?: readonly string[]): SplitRecord => {
@@ -30,7 +33,7 @@ export class Csv implements Format {
       const span = { firstLine, lastLine: firstLine + Math.max(lines, 1) - 1 };
       [start, firstLine] = [end, firstLine + lines];
       if (cells === undefined) return { end, lines, content: `has a misplaced quote${swallowed(span)}` };
-      return { end, lines, content: isUtf8(own) ? this.#contentOf(cells, span) : NOT_UTF8 };
+      return { end, lines, content: isUtf8(own) ? contentOf(cells, span) : NOT_UTF8 };
     };
     while (start < complete.length) {
       const { records, problem } = parseFrom(complete, start);
@@ -44,27 +47,21 @@ export class Csv implements Format {
       }
       yield record(endOfLine(complete, problem.cell));
     }
-  }
+  };
+}
 
-  #contentOf(cells: readonly string[], span: Span): Row["content"] | undefined {
-    if (cells.every((cell) => cell.trim() === "")) return undefined;
-    const columns = this.#columns;
-    if (columns === undefined) {
-      checkHeader(cells, this.#rows);
-      this.#columns = columnsOf(cells, this.#rows);
-      return undefined;
-    }
-    if (cells.length !== columns.length)
-      return `has ${cells.length} cells for ${columns.length} columns${swallowed(span)}`;
-    const row: Record<string, string> = {};
-    for (const [place, column] of columns.entries()) {
-      const cell = cells[place] ?? "";
-      const problem = cellProblem(cell, column, span);
-      if (problem !== undefined) return problem;
-      row[column.name] = cell;
-    }
-    return row;
+/** Returns the cells of a row by column, or why they are invalid. */
+function rowOf(cells: readonly string[], columns: readonly Column[], span: Span): Row["content"] {
+  if (cells.length !== columns.length)
+    return `has ${cells.length} cells for ${columns.length} columns${swallowed(span)}`;
+  const row: Record<string, string> = {};
+  for (const [place, column] of columns.entries()) {
+    const cell = cells[place] ?? "";
+    const problem = cellProblem(cell, column, span);
+    if (problem !== undefined) return problem;
+    row[column.name] = cell;
   }
+  return row;
 }
 
 /** Parses until a misplaced quote. `cell` is the offset of the cell with it, or of the comma before. */

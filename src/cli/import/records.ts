@@ -27,26 +27,23 @@ export interface SplitRecord {
   readonly content: Row["content"] | undefined;
 }
 
-/** How a format splits and parses records. */
-export interface Format {
-  /** Yields the complete records at the start of `bytes`, which begin in `line`; the last one may lack its line feed if `isLast`. */
-  split(bytes: Buffer, isLast: boolean, line: number): Iterable<SplitRecord>;
-}
+/**
+ * Yields the complete records of a format at the start of `bytes`, which begin in `line`; the last one may lack its line feed if `isLast`.
+ */
+export type Format = (bytes: Buffer, isLast: boolean, line: number) => Iterable<SplitRecord>;
 
 export const LINE_FEED = 10;
 
 /** JSON Lines (jsonlines.org). */
-export const jsonLines: Format = {
-  *split(bytes, isLast) {
-    let start = 0;
-    for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, start)) {
-      yield { end: at + 1, lines: 1, content: jsonContent(bytes.subarray(start, at)) };
-      start = at + 1;
-    }
-    if (isLast && start < bytes.length) {
-      yield { end: bytes.length, lines: 0, content: jsonContent(bytes.subarray(start)) };
-    }
-  },
+export const jsonLines: Format = function* (bytes, isLast) {
+  let start = 0;
+  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, start)) {
+    yield { end: at + 1, lines: 1, content: jsonContent(bytes.subarray(start, at)) };
+    start = at + 1;
+  }
+  if (isLast && start < bytes.length) {
+    yield { end: bytes.length, lines: 0, content: jsonContent(bytes.subarray(start)) };
+  }
 };
 
 /** Errors of `JSON.parse` are not used: they quote the text. */
@@ -65,60 +62,52 @@ const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
 
 /** Reads the rows of a file, one array per chunk. An invalid record is a row with a message as its content. */
 export async function* readRows(chunks: AsyncIterable<Buffer>, format: Format): AsyncGenerator<Row[]> {
-  const records = new Records(format);
-  for await (const chunk of chunks) yield records.take(chunk);
-  yield records.take(Buffer.alloc(0), true);
+  const take = recordReader(format);
+  for await (const chunk of chunks) yield take(chunk);
+  yield take(Buffer.alloc(0), true);
 }
 
-class Records {
-  readonly #format: Format;
-  #rest: Buffer = Buffer.alloc(0);
+/** Returns a function that takes the next bytes of a file and returns the rows that are complete with them. */
+function recordReader(format: Format) {
+  let rest: Buffer = Buffer.alloc(0);
   /** Inside an oversized record, which is discarded up to its line feed. */
-  #isSkipping = false;
-  #row = 0;
-  #line = 1;
-  #end = 0;
-
-  constructor(format: Format) {
-    this.#format = format;
-  }
-
-  take(chunk: Buffer, isLast = false): Row[] {
-    let bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+  let isSkipping = false;
+  let [row, line, end] = [0, 1, 0];
+  const add = (rows: Row[], record: SplitRecord) => {
+    end += record.end;
+    if (record.content !== undefined) rows.push({ row: ++row, line, end, content: record.content });
+    line += record.lines;
+  };
+  /** Discards an oversized record up to its line feed. Returns the bytes after it. */
+  const skip = (bytes: Buffer, isLast: boolean, rows: Row[]): Buffer => {
+    const at = bytes.indexOf(LINE_FEED);
+    isSkipping = at === -1 && !isLast;
+    const length = at === -1 ? bytes.length : at + 1;
+    if (isSkipping) end += length;
+    else add(rows, { end: length, lines: 1, content: TOO_LONG });
+    return bytes.subarray(length);
+  };
+  return (chunk: Buffer, isLast = false): Row[] => {
+    let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     const rows: Row[] = [];
-    if (this.#end === 0) {
-      this.#rest = bytes;
+    if (end === 0) {
+      rest = bytes;
       if (bytes.length < BYTE_ORDER_MARK.length && !isLast) return rows;
       rejectForeignText(bytes);
-      if (bytes.indexOf(BYTE_ORDER_MARK) === 0) this.#end = BYTE_ORDER_MARK.length;
-      bytes = bytes.subarray(this.#end);
+      if (bytes.indexOf(BYTE_ORDER_MARK) === 0) end = BYTE_ORDER_MARK.length;
+      bytes = bytes.subarray(end);
     }
-    if (this.#isSkipping) bytes = this.#skip(bytes, isLast, rows);
+    if (isSkipping) bytes = skip(bytes, isLast, rows);
     let taken = 0;
-    for (const { end, lines, content } of this.#format.split(bytes, isLast, this.#line)) {
-      this.#add(rows, { end: end - taken, lines, content: end - taken > MAX_ROW_BYTES ? TOO_LONG : content });
-      taken = end;
+    for (const record of format(bytes, isLast, line)) {
+      const length = record.end - taken;
+      add(rows, { ...record, end: length, content: length > MAX_ROW_BYTES ? TOO_LONG : record.content });
+      taken = record.end;
     }
-    this.#rest = bytes.subarray(taken);
-    if (this.#rest.length > MAX_ROW_BYTES) this.#rest = this.#skip(this.#rest, isLast, rows);
+    rest = bytes.subarray(taken);
+    if (rest.length > MAX_ROW_BYTES) rest = skip(rest, isLast, rows);
     return rows;
-  }
-
-  /** Discards an oversized record up to its line feed. Returns the bytes after it. */
-  #skip(bytes: Buffer, isLast: boolean, rows: Row[]): Buffer {
-    const at = bytes.indexOf(LINE_FEED);
-    this.#isSkipping = at === -1 && !isLast;
-    const end = at === -1 ? bytes.length : at + 1;
-    if (this.#isSkipping) this.#end += end;
-    else this.#add(rows, { end, lines: 1, content: TOO_LONG });
-    return bytes.subarray(end);
-  }
-
-  #add(rows: Row[], { end, lines, content }: SplitRecord): void {
-    this.#end += end;
-    if (content !== undefined) rows.push({ row: ++this.#row, line: this.#line, end: this.#end, content });
-    this.#line += lines;
-  }
+  };
 }
 
 const TOO_LONG = `has more than ${MAX_ROW_BYTES} bytes`;

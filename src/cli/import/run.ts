@@ -5,7 +5,7 @@ import {
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { rawKeyWarnings } from "../../credential/header-form.ts";
 import { MAX_ITEMS_BYTES, responseSize } from "../../domain/response-size.ts";
-import { Csv } from "./csv.ts";
+import { csvFormat } from "./csv.ts";
 import type { FailureFile, RowFailure } from "./failure-file.ts";
 import type { RowOptions } from "./fields.ts";
 import type { Progress } from "./progress.ts";
@@ -50,7 +50,7 @@ interface Sent {
 export async function* run(source: Source, start: Progress, options: RunOptions): AsyncGenerator<Progress> {
   const { signal, concurrency } = options;
   const isCsv = source.format === "csv";
-  const read = () => readRows(source.read(signal), isCsv ? new Csv(options.rows) : jsonLines);
+  const read = () => readRows(source.read(signal), isCsv ? csvFormat(options.rows) : jsonLines);
   const inFlight: Sent[] = [];
   let progress = start;
   const settle = async ({ batch, outcome }: Sent) => {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { HashDefaults } from "../../../src/cli/hash-options.ts";
-import { Csv } from "../../../src/cli/import/csv.ts";
+import { csvFormat } from "../../../src/cli/import/csv.ts";
 import { checkColumnMap, PLAIN_ROWS, type RowOptions } from "../../../src/cli/import/fields.ts";
 import { jsonLines, readRows } from "../../../src/cli/import/records.ts";
 import { requestOf } from "../../../src/cli/import/request.ts";
@@ -16,7 +16,7 @@ async function requestsOf(text: string, options: Partial<RowOptions>, format: "c
   async function* chunks() {
     yield Buffer.from(text);
   }
-  const parsed = readRows(chunks(), format === "csv" ? new Csv(rows) : jsonLines);
+  const parsed = readRows(chunks(), format === "csv" ? csvFormat(rows) : jsonLines);
   return (await Array.fromAsync(parsed)).flat().map((row) => requestOf(row, rows));
 }
 
