@@ -15,7 +15,7 @@ import {
   type VerifiedKey,
   type Verifier,
 } from "./verdict.ts";
-import { type Answer, VerdictCache } from "./verdict-cache.ts";
+import { type Answer, cachingVerdicts } from "./verdict-cache.ts";
 
 /** A client, or the options to create one. */
 export type KeyVerifierOptions = ({ readonly client: Pick<KeyholdClient, "apiKeys"> } | KeyholdClientOptions) & {
@@ -45,8 +45,8 @@ export function createKeyVerifier(options: KeyVerifierOptions): Verifier<Verifie
   const client = "client" in options ? options.client : createKeyholdClient(options);
   const call = (credential: string, presentation: Presentation) =>
     callKeyhold(client, credential, presentation, maxAgeMs, clock);
-  const cache = new VerdictCache(call, { maxAgeMs: maxAgeMs ?? 0, size: cacheSize, monotonic });
-  return { verify: (credential, presentation = {}) => cache.verify(credential, presentation) };
+  const verify = cachingVerdicts(call, { maxAgeMs: maxAgeMs ?? 0, size: cacheSize, monotonic });
+  return { verify: (credential, presentation = {}) => verify(credential, presentation) };
 }
 
 async function callKeyhold(

@@ -2,7 +2,7 @@ import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from "jose"
 import { type Clock, type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
 import { isJsonObject } from "../lib/json.ts";
 import { audienceOf, customClaims, isOurs, splitScopes } from "../token/jwt/claims.ts";
-import { KeySet, KeysUnavailable } from "./key-set.ts";
+import { createKeySet, type FindKey, KeysUnavailable } from "./key-set.ts";
 import {
   type Presentation,
   type RejectedCredential,
@@ -68,11 +68,11 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
   const { issuer = "keyhold", clockToleranceMs = 5_000, clock = systemClock, online } = options;
   const { fetch = globalThis.fetch, monotonic = systemMonotonic } = options;
   const { timeoutMs = 5_000, cooldownMs = 5_000, maxStalenessMs = 3_600_000 } = options;
-  const keys = new KeySet({ url: keysUrl(options), fetch, monotonic, timeoutMs, cooldownMs, maxStalenessMs });
+  const findKey = createKeySet({ url: keysUrl(options), fetch, monotonic, timeoutMs, cooldownMs, maxStalenessMs });
   const rules = { algorithms: ["EdDSA", "ES256"], typ: "JWT", issuer, clockTolerance: clockToleranceMs / 1000 };
   return {
     verify: async (credential, presentation = {}) => {
-      const verdict = await verifyToken(credential, keys, { ...rules, currentDate: new Date(clock.now()) });
+      const verdict = await verifyToken(credential, findKey, { ...rules, currentDate: new Date(clock.now()) });
       if (verdict.ok) return requireAccess(verdict.credential, presentation);
       return online === undefined || !INCONCLUSIVE.has(verdict.reason)
         ? verdict
@@ -105,10 +105,10 @@ function keysUrl({ baseUrl, jwksUrl }: TokenVerifierOptions<VerifiedCredential>)
  */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]{85}[AQgw]$/;
 
-async function verifyToken(token: string, keys: KeySet, rules: JWTVerifyOptions): Promise<Verdict<VerifiedToken>> {
+async function verifyToken(token: string, findKey: FindKey, rules: JWTVerifyOptions): Promise<Verdict<VerifiedToken>> {
   try {
     if (!COMPACT.test(token)) throw new errors.JWSInvalid();
-    const { payload } = await jwtVerify(token, keys.find, rules);
+    const { payload } = await jwtVerify(token, findKey, rules);
     return toVerdict(payload);
   } catch (error) {
     return toRejection(error);

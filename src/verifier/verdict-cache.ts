@@ -14,7 +14,7 @@ interface Entry {
   until: number;
 }
 
-export interface VerdictCacheOptions {
+interface VerdictCacheOptions {
   /** How long other callers may join a call in flight, in milliseconds. */
   readonly maxAgeMs: number;
   readonly size: number;
@@ -24,44 +24,33 @@ export interface VerdictCacheOptions {
 type Call = (credential: string, presentation: Presentation) => Promise<Answer>;
 
 /**
- * Caches verdicts by the SHA-256 of the credential, which itself is not stored, and where it is presented. The age of a verdict counts from the start of its call: it
- * reflects every revocation that had returned by then. A caller joins a call in flight only if the verdict may be that old; otherwise a
- * credential could be accepted after the call that revoked it has returned.
+ * Returns the call with a cache of verdicts by the SHA-256 of the credential, which itself is not stored, and where it is presented. The age
+ * of a verdict counts from the start of its call: it reflects every revocation that had returned by then. A caller joins a call in flight
+ * only if the verdict may be that old; otherwise a credential could be accepted after the call that revoked it has returned.
  */
-export class VerdictCache {
-  readonly #call: Call;
-  readonly #options: VerdictCacheOptions;
-  readonly #entries: ClockCache<Entry>;
-
-  constructor(call: Call, options: VerdictCacheOptions) {
-    this.#call = call;
-    this.#options = options;
-    this.#entries = new ClockCache(Math.max(1, options.size));
-  }
-
-  async verify(credential: string, presentation: Presentation): Promise<Verdict<VerifiedKey>> {
-    const key = await nameOf(credential, presentation);
-    const entry = this.#entries.get(key);
-    const isFresh = entry !== undefined && this.#options.monotonic() < entry.until;
-    return (await (isFresh ? entry.answer : this.#refresh(key, credential, presentation))).verdict;
-  }
-
-  async #refresh(key: string, credential: string, presentation: Presentation): Promise<Answer> {
-    const started = this.#options.monotonic();
-    const entry = { answer: this.#call(credential, presentation), until: started + this.#options.maxAgeMs };
-    if (this.#options.size > 0) this.#entries.set(key, entry);
+export function cachingVerdicts(call: Call, { maxAgeMs, size, monotonic }: VerdictCacheOptions) {
+  const entries = new ClockCache<Entry>(Math.max(1, size));
+  const forget = (key: string, entry: Entry) => {
+    if (entries.get(key) === entry) entries.delete(key);
+  };
+  const refresh = async (key: string, credential: string, presentation: Presentation): Promise<Answer> => {
+    const started = monotonic();
+    const entry = { answer: call(credential, presentation), until: started + maxAgeMs };
+    if (size > 0) entries.set(key, entry);
     const answer = await entry.answer.catch((error: unknown) => {
-      this.#forget(key, entry);
+      forget(key, entry);
       throw error;
     });
     entry.until = started + answer.lifetimeMs;
-    if (answer.lifetimeMs <= 0) this.#forget(key, entry);
+    if (answer.lifetimeMs <= 0) forget(key, entry);
     return answer;
-  }
-
-  #forget(key: string, entry: Entry): void {
-    if (this.#entries.get(key) === entry) this.#entries.delete(key);
-  }
+  };
+  return async (credential: string, presentation: Presentation): Promise<Verdict<VerifiedKey>> => {
+    const key = await nameOf(credential, presentation);
+    const entry = entries.get(key);
+    const isFresh = entry !== undefined && monotonic() < entry.until;
+    return (await (isFresh ? entry.answer : refresh(key, credential, presentation))).verdict;
+  };
 }
 
 /**

@@ -84,18 +84,19 @@ test("the token is read for each call, and an explicit Authorization takes prece
 
 test("an invalid token is rejected without quoting it", async () => {
   const token = "kh_v1_secret\n";
-  const { message } = catchError(() => createKeyholdClient({ baseUrl: suite.server.url, token }));
-  const later = createKeyholdClient({ baseUrl: suite.server.url, token: () => token });
+  const [url, problem] = [suite.server.url, /^token: must be a bearer token (?!.*secret)/];
+  expect(() => createKeyholdClient({ baseUrl: url, token })).toThrow(problem);
+  const later = createKeyholdClient({ baseUrl: url, token: () => token });
   const error = await failure(later.derivedKeys.getJwks({}));
-  for (const text of [message, error.message, String(error.cause)]) {
+  for (const text of [error.message, String(error.cause)]) {
     expect(text).toContain("token: must be a bearer token");
     expect(text).not.toContain("secret");
   }
 });
 
 test.for(["keys.example.com", "ftp://keys.example.com", ""])("no client of %j", (baseUrl) => {
-  expect(catchError(() => createKeyholdClient({ baseUrl })).message).toBe(
-    "baseUrl: must be an http or https URL without user and password",
+  expect(() => createKeyholdClient({ baseUrl })).toThrow(
+    /^baseUrl: must be an http or https URL without user and password$/,
   );
 });
 
@@ -129,12 +130,3 @@ test("an unreachable server is UNAVAILABLE", async () => {
   const client = createKeyholdClient({ baseUrl: `http://127.0.0.1:${await freePort()}`, retry: { maxAttempts: 2 } });
   expect((await failure(client.derivedKeys.getJwks({}))).code).toBe(Code.Unavailable);
 });
-
-function catchError(run: () => unknown): Error {
-  try {
-    run();
-  } catch (error) {
-    if (error instanceof Error) return error;
-  }
-  throw new Error("expected an error");
-}
