@@ -40,103 +40,80 @@ export interface JobsOptions {
 
 const STOP_TIMEOUT = 5_000;
 
-/** The background jobs of this process. Runs of one job never overlap. */
-export class Jobs {
-  readonly #options: JobsOptions;
-  readonly #jobs: ScheduledJob[] = [];
-  readonly #cancelled = new AbortController();
-  #stopped: Promise<void> | undefined;
+export type Jobs = ReturnType<typeof createJobs>;
 
-  constructor(options: JobsOptions) {
-    this.#options = options;
-  }
-
-  get stats(): readonly JobStats[] {
-    return this.#jobs.map(({ stats }) => stats);
-  }
-
-  /** Schedules a job, and returns a function that runs it now: at once, or once more after the run in progress. */
-  start(job: Job): () => void {
-    const scheduled = new ScheduledJob(job, this.#options, this.#cancelled.signal);
-    this.#jobs.push(scheduled);
-    return () => scheduled.trigger();
-  }
-
-  /** Waits for runs in progress and last runs. Those that take too long are cancelled, and no longer waited for. */
-  stop(): Promise<void> {
-    this.#stopped ??= this.#stop();
-    return this.#stopped;
-  }
-
-  async #stop(): Promise<void> {
-    const stopped = Promise.all(this.#jobs.map((job) => job.stop()));
-    await withTimeout(stopped, STOP_TIMEOUT, () => this.#cancelled.abort());
-    await this.#options.leadership.close();
-  }
+/** Returns the background jobs of this process. Runs of one job never overlap. */
+export function createJobs(options: JobsOptions) {
+  const jobs: ReturnType<typeof schedule>[] = [];
+  const cancelled = new AbortController();
+  const stopAll = async () => {
+    const stopped = Promise.all(jobs.map((job) => job.stop()));
+    await withTimeout(stopped, STOP_TIMEOUT, () => cancelled.abort());
+    await options.leadership.close();
+  };
+  let stopping: Promise<void> | undefined;
+  return {
+    stats: (): readonly JobStats[] => jobs.map(({ stats }) => stats),
+    /** Schedules a job, and returns a function that runs it now: at once, or once more after the run in progress. */
+    start: (job: Job): (() => void) => {
+      const scheduled = schedule(job, options, cancelled.signal);
+      jobs.push(scheduled);
+      return scheduled.trigger;
+    },
+    /** Waits for runs in progress and last runs. Those that take too long are cancelled, and no longer waited for. */
+    stop: (): Promise<void> => {
+      stopping ??= stopAll();
+      return stopping;
+    },
+  };
 }
 
-class ScheduledJob {
-  readonly stats: { -readonly [K in keyof JobStats]: JobStats[K] };
-  readonly #job: Job;
-  readonly #options: JobsOptions;
-  readonly #signal: AbortSignal;
-  #timer: NodeJS.Timeout | undefined;
+function schedule(job: Job, { leadership, clock, monotonic, log }: JobsOptions, signal: AbortSignal) {
+  const stats = { name: job.name, runs: 0, failures: 0, duration: 0, lastSuccess: null as number | null };
+  let timer: NodeJS.Timeout | undefined;
   /** Null: not running. */
-  #running: Promise<void> | null = null;
-  #isTriggered = false;
-  #isStopped = false;
-
-  constructor(job: Job, options: JobsOptions, signal: AbortSignal) {
-    this.#job = job;
-    this.#options = options;
-    this.#signal = signal;
-    this.stats = { name: job.name, runs: 0, failures: 0, duration: 0, lastSuccess: null };
-    this.#schedule();
-  }
-
-  trigger(): void {
-    if (this.#isStopped) return;
-    if (this.#running === null) this.#begin();
-    else this.#isTriggered = true;
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-    await this.#running;
-    if (this.#job.runsAtStop) await this.#run();
-  }
-
-  #schedule(): void {
-    const delay = this.#job.interval * (0.9 + 0.2 * Math.random());
-    this.#timer = setTimeout(() => {
-      this.#schedule();
-      if (this.#running === null) this.#begin();
-    }, delay);
-  }
-
-  #begin(): void {
-    this.#isTriggered = false;
-    this.#running = this.#run().finally(() => {
-      this.#running = null;
-      if (this.#isTriggered) this.trigger();
-    });
-  }
-
+  let running: Promise<void> | null = null;
+  let [isTriggered, isStopped] = [false, false];
   /** Never rejects. */
-  async #run(): Promise<void> {
-    const { leadership, clock, monotonic, log } = this.#options;
+  const run = async () => {
     const start = monotonic();
     try {
-      if (this.#job.isForLeader && !(await leadership.isLeader())) return;
-      this.stats.runs++;
-      await this.#job.run(this.#signal);
-      this.stats.lastSuccess = clock.now();
+      if (job.isForLeader && !(await leadership.isLeader())) return;
+      stats.runs++;
+      await job.run(signal);
+      stats.lastSuccess = clock.now();
     } catch (err) {
-      this.stats.failures++;
-      log.warn({ err }, this.#job.failureMessage);
+      stats.failures++;
+      log.warn({ err }, job.failureMessage);
     } finally {
-      this.stats.duration += monotonic() - start;
+      stats.duration += monotonic() - start;
     }
-  }
+  };
+  const begin = () => {
+    isTriggered = false;
+    running = run().finally(() => {
+      running = null;
+      if (isTriggered) trigger();
+    });
+  };
+  const trigger = () => {
+    if (isStopped) return;
+    if (running === null) begin();
+    else isTriggered = true;
+  };
+  const startTimer = () => {
+    const delay = job.interval * (0.9 + 0.2 * Math.random());
+    timer = setTimeout(() => {
+      startTimer();
+      if (running === null) begin();
+    }, delay);
+  };
+  startTimer();
+  const stop = async () => {
+    isStopped = true;
+    clearTimeout(timer);
+    await running;
+    if (job.runsAtStop) await run();
+  };
+  return { stats, trigger, stop };
 }

@@ -199,7 +199,7 @@ function backgroundMetrics({ signing, lastUsed, jobs }: Measured): Family[] {
   const byTask =
     (name: Exclude<keyof JobStats, "name">, toUnit = (value: Value) => value) =>
     () =>
-      jobs.stats.flatMap((job) => {
+      jobs.stats().flatMap((job) => {
         const value = toUnit(job[name]);
         return value === null ? [] : [{ labels: { task: job.name }, value }];
       });

@@ -9,7 +9,7 @@ const INTERVAL = 1_000;
 /** How long a busy database may delay an answer, in milliseconds. */
 const MAX_WAIT = 500;
 
-export interface ReadProbeOptions {
+interface ReadProbeOptions {
   /** The statement that verifications need. */
   readonly run: () => Promise<unknown>;
   readonly monotonic: Monotonic;
@@ -20,45 +20,32 @@ export interface ReadProbeOptions {
 }
 
 /** Finds out whether verifications can read keys, by running their statement. A lease shows only that the database answers. */
-export class ReadProbe {
-  readonly #options: ReadProbeOptions;
-  #failure: { readonly isUnavailable: boolean; readonly since: number } | null = null;
-  #lastRun = Number.NEGATIVE_INFINITY;
-  #running: Promise<void> | null = null;
-
-  constructor(options: ReadProbeOptions) {
-    this.#options = options;
-  }
-
-  /** The result of the last run. */
-  get works(): boolean {
-    if (this.#failure === null) return true;
-    const { isUnavailable, since } = this.#failure;
-    return isUnavailable && this.#options.monotonic() - since < this.#options.patience;
-  }
-
-  /** Returns whether the statement works, by a run within the last second or, if the database is busy, by the last one. */
-  async check(): Promise<boolean> {
-    if (this.#options.monotonic() - this.#lastRun >= INTERVAL)
-      this.#running ??= this.#run().finally(() => {
-        this.#running = null;
-      });
-    if (this.#running !== null) await withTimeout(this.#running, MAX_WAIT, () => undefined);
-    return this.works;
-  }
-
-  async #run(): Promise<void> {
-    const { run, monotonic, onFailure } = this.#options;
-    this.#lastRun = monotonic();
+export function createReadProbe({ run, monotonic, patience, onFailure }: ReadProbeOptions) {
+  let failure: { readonly isUnavailable: boolean; readonly since: number } | null = null;
+  let lastRun = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> | null = null;
+  const probe = async () => {
+    lastRun = monotonic();
     try {
       await run();
-      this.#failure = null;
+      failure = null;
     } catch (error) {
       const code = error instanceof KeyholdError ? error.code : null;
       if (code === "OVERLOADED") return;
-      if (this.#failure === null) onFailure(toError(error));
-      const since = this.#failure?.since ?? monotonic();
-      this.#failure = { isUnavailable: code === "DATABASE_UNAVAILABLE", since };
+      if (failure === null) onFailure(toError(error));
+      failure = { isUnavailable: code === "DATABASE_UNAVAILABLE", since: failure?.since ?? monotonic() };
     }
-  }
+  };
+  /** Returns the result of the last run. */
+  const works = () => failure === null || (failure.isUnavailable && monotonic() - failure.since < patience);
+  /** Returns whether the statement works, by a run within the last second or, if the database is busy, by the last one. */
+  const check = async (): Promise<boolean> => {
+    if (monotonic() - lastRun >= INTERVAL)
+      running ??= probe().finally(() => {
+        running = null;
+      });
+    if (running !== null) await withTimeout(running, MAX_WAIT, () => undefined);
+    return works();
+  };
+  return { works, check };
 }

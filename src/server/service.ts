@@ -23,10 +23,10 @@ import { createApi, createVerifyContext, reserved, strictly } from "./api.ts";
 import { configuredGuard, createLimiters } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
 import { gatewayOptions } from "./gateways.ts";
-import { Jobs } from "./jobs.ts";
+import { createJobs, type Jobs } from "./jobs.ts";
 import { Instruments, metricsOf } from "./metrics.ts";
 import { openPorts } from "./ports.ts";
-import { ReadProbe } from "./read-probe.ts";
+import { createReadProbe } from "./read-probe.ts";
 import type { Resources } from "./resources.ts";
 
 /** A running server. */
@@ -87,7 +87,7 @@ export async function serve(
   let isStopping = false;
   const api = createApi(config, resources, signing, counted, () => isStopping);
   const { isCoherent } = resources.coherence;
-  const reads = new ReadProbe({
+  const reads = createReadProbe({
     run: resources.probeReads,
     monotonic: systemMonotonic,
     patience: config.leaseTtl,
@@ -134,7 +134,7 @@ export async function serve(
   const isReady = () => {
     // For the next scrape, which does not wait for the database.
     void checkReadiness();
-    return !isStopping && isCoherent() && reads.works && signing.hasActive;
+    return !isStopping && isCoherent() && reads.works() && signing.hasActive;
   };
   const measured = { resources, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
   const metrics = createSource(metricsOf(measured), metricLabels);
@@ -193,7 +193,7 @@ function startJobs(
   meters: Instruments,
   log: FastifyBaseLogger,
 ): Jobs {
-  const jobs = new Jobs({ leadership: new Leadership(listenUrl), clock, monotonic: systemMonotonic, log });
+  const jobs = createJobs({ leadership: new Leadership(listenUrl), clock, monotonic: systemMonotonic, log });
   const reloadSigningKeys = jobs.start({
     name: "signing_keys",
     interval: SIGNING_KEYS_INTERVAL,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
 import { Leadership } from "../../src/postgres/cluster/leadership.ts";
-import { type Job, Jobs, type JobsOptions } from "../../src/server/jobs.ts";
+import { createJobs, type Job, type Jobs, type JobsOptions } from "../../src/server/jobs.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 
@@ -10,7 +10,13 @@ const noLeadership = { isLeader: async () => true, close: async () => {} };
 function newJobs(options: Partial<JobsOptions> = {}) {
   const warnings: unknown[] = [];
   const log = { warn: (...line: unknown[]) => warnings.push(line) } as unknown as JobsOptions["log"];
-  const jobs = new Jobs({ leadership: noLeadership, clock: systemClock, monotonic: systemMonotonic, log, ...options });
+  const jobs = createJobs({
+    leadership: noLeadership,
+    clock: systemClock,
+    monotonic: systemMonotonic,
+    log,
+    ...options,
+  });
   onTestFinished(() => jobs.stop());
   return { jobs, warnings };
 }
@@ -40,16 +46,16 @@ test("a job runs at its interval, and its runs, failures, duration and last succ
   const { job, runs, started } = heldJob({ interval: 20 });
   jobs.start(job);
   await started(0);
-  expect(jobs.stats).toMatchObject([{ name: "held", runs: 1, failures: 0, lastSuccess: null }]);
+  expect(jobs.stats()).toMatchObject([{ name: "held", runs: 1, failures: 0, lastSuccess: null }]);
   runs[0]?.reject(new Error("no"));
   await started(1);
-  expect(jobs.stats).toMatchObject([{ runs: 2, failures: 1, lastSuccess: null }]);
+  expect(jobs.stats()).toMatchObject([{ runs: 2, failures: 1, lastSuccess: null }]);
   expect(warnings).toEqual([[{ err: expect.objectContaining({ message: "no" }) }, "the job failed"]]);
   const before = systemClock.now();
   runs[1]?.resolve();
   await started(2);
-  expect(jobs.stats[0]?.lastSuccess).toBeGreaterThanOrEqual(before);
-  expect(jobs.stats[0]?.duration).toBeGreaterThan(0);
+  expect(jobs.stats()[0]?.lastSuccess).toBeGreaterThanOrEqual(before);
+  expect(jobs.stats()[0]?.duration).toBeGreaterThan(0);
   runs[2]?.resolve();
 });
 
@@ -157,7 +163,7 @@ test("of two nodes one runs the leader's job, and the other when the first has l
   const before = leader.runs.length;
   await until(() => other.runs.length >= 4);
   expect(leader.runs).toHaveLength(before);
-  expect(leader.jobs.stats[0]?.failures).toBeGreaterThan(0);
+  expect(leader.jobs.stats()[0]?.failures).toBeGreaterThan(0);
 });
 
 test("a leader that stops is followed by another node", async () => {

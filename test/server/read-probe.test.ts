@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
-import { ReadProbe } from "../../src/server/read-probe.ts";
+import { createReadProbe } from "../../src/server/read-probe.ts";
 
 /** Milliseconds. */
 const PATIENCE = 3_000;
@@ -8,7 +8,7 @@ const PATIENCE = 3_000;
 /** A probe whose statement ends with an outcome, by a clock that a test moves. */
 function probeOf(outcome: () => Promise<unknown>) {
   const state = { now: 0, runs: 0, failures: [] as Error[] };
-  const probe = new ReadProbe({
+  const probe = createReadProbe({
     run: () => {
       state.runs++;
       return outcome();
