@@ -37,8 +37,6 @@ export interface EmbeddedPostgres {
   readonly serverRole: string;
   /** The server process; another one after a crash. */
   readonly pid: number;
-  /** Whether the server is another Keyhold process's. */
-  readonly attached: boolean;
   /** Stops the server unless it is another process's. May be called again. */
   stop(): Promise<void>;
 }
@@ -75,7 +73,6 @@ async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedP
     get pid() {
       return server.pid;
     },
-    attached: false,
     async stop() {
       await server.stop();
       if (socketDir !== clusterDir) await rm(socketDir, { recursive: true, force: true });
@@ -108,7 +105,7 @@ async function yieldTo(rival: LockOwner, dataDir: string, options: EmbeddedOptio
   if (options.ifRunning !== "attach" || rival.keyholdPid === null) throw inUse(dataDir, rival);
   const socketDir = await socketOf(rival, dataDir, options.startTimeoutMs ?? defaultStartTimeoutMs);
   if (socketDir === undefined) return startEmbeddedPostgres(options);
-  return { ...urlsOf(socketDir), pid: rival.pid, attached: true, stop: async () => {} };
+  return { ...urlsOf(socketDir), pid: rival.pid, stop: async () => {} };
 }
 
 function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" | "superuserUrl" | "serverRole"> {

@@ -4,7 +4,7 @@ import type { ChangeObserver } from "../domain/change.ts";
 import type { KeysContext } from "../keys/ports.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
-import type { Tracing } from "../observability/tracing/tracing.ts";
+import type { Tracing } from "../observability/tracing.ts";
 import { createBulkStore } from "../postgres/bulk-store.ts";
 import { type ChangeCommitter, invalidating, observed, propagating } from "../postgres/cluster/change-committer.ts";
 import { ConnectBackoff } from "../postgres/connection/connect-backoff.ts";

@@ -6,7 +6,7 @@ import type { VerifyToken } from "../auth/authenticators.ts";
 import { createAdopter } from "../hashing/adopter.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
-import type { Tracing } from "../observability/tracing/tracing.ts";
+import type { Tracing } from "../observability/tracing.ts";
 import { Leadership } from "../postgres/cluster/leadership.ts";
 import { findExpiringTokens } from "../postgres/keys/expiring-tokens.ts";
 import { createLastUsedStore } from "../postgres/keys/verification-store.ts";

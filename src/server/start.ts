@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { MetricsPort } from "../observability/metrics/port.ts";
-import type { Tracing } from "../observability/tracing/tracing.ts";
+import type { Tracing } from "../observability/tracing.ts";
 import { isOurs } from "../postgres/connection/server-log.ts";
 import type { Config } from "./config/config.ts";
 import { dangersOf } from "./config/dangers.ts";
@@ -69,7 +69,7 @@ async function openService(config: Config, logger: FastifyBaseLogger, options: S
 /** Loads OpenTelemetry if it is configured. */
 async function openTracing({ tracing }: Config): Promise<Tracing | undefined> {
   if (tracing === null) return undefined;
-  const { startTracing } = await import("../observability/tracing/start.ts");
+  const { startTracing } = await import("../observability/tracing.ts");
   return startTracing(tracing, readVersion());
 }
 

@@ -10,7 +10,7 @@ import type { Rpc } from "../api/rpc.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { Guard } from "../auth/guard.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
-import type { Tracing } from "../observability/tracing/tracing.ts";
+import type { Tracing } from "../observability/tracing.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
 import { type Check, createCheck, createExtAuthz, EXT_AUTHZ } from "./gateways/ext-authz.ts";
 import { createForwardAuth, FORWARD_AUTH, type ForwardAuth } from "./gateways/forward-auth.ts";

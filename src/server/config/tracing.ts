@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../domain/errors.ts";
-import type { Sampling } from "../../observability/tracing/start.ts";
+import type { Sampling } from "../../observability/tracing.ts";
 import { type Get, oneOf } from "./values.ts";
 
 /** Enabled when a collector or an exporter is configured (OpenTelemetry specification, "Environment Variable Specification"). */

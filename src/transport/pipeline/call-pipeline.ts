@@ -8,7 +8,7 @@ import type { Principal } from "../../domain/principal.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { networkOf } from "../../lib/network.ts";
-import type { RpcSpan, Tracing } from "../../observability/tracing/tracing.ts";
+import type { RpcSpan, Tracing } from "../../observability/tracing.ts";
 import { codeName } from "../wire/protocol.ts";
 import { type ConcurrencyLimiter, countedCaller } from "./concurrency-limiter.ts";
 

@@ -3,7 +3,7 @@ import type { Implementation } from "../../api/row.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { requireValid } from "../../api/validation.ts";
 import type { Guard } from "../../auth/guard.ts";
-import type { Tracing } from "../../observability/tracing/tracing.ts";
+import type { Tracing } from "../../observability/tracing.ts";
 import { rpcName } from "../wire/protocol.ts";
 import { createPipeline, tracePipeline } from "./call-pipeline.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
