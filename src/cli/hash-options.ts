@@ -1,7 +1,7 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import { readSecretFile } from "./credential-input.ts";
-import { timestampOf } from "./options.ts";
+import { timeOption } from "./options.ts";
 
 /** How the hashes of raw keys were made. */
 export interface HashOptions {
@@ -28,11 +28,7 @@ export function withHash(command: Command): Command {
     .option("--hmac-key-id <id>", "key of the HMAC, from `hmac-keys create`")
     .option("--hash-prefix-file <file>", `${file} before the raw key when it was hashed, such as a pepper`)
     .option("--hash-suffix-file <file>", `${file} after the raw key`)
-    .addOption(
-      new Option("--adopt-before-time <time>", "when a key expires unless it was verified before").argParser((text) =>
-        timestampOf("--adopt-before-time", text),
-      ),
-    );
+    .addOption(timeOption("--adopt-before-time", "when a key expires unless it was verified before"));
 }
 
 /** What is stated once for all hashes, by the fields of `raw_key_hash`; a row may state another value. */

@@ -1,4 +1,4 @@
-import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { invalidArgument } from "../domain/errors.ts";
 import { parseTimestamp } from "../keys/filter/timestamp.ts";
@@ -49,7 +49,7 @@ export function withKeyFields(command: Command): Command {
     .option("--actor <actor_id>", "owner of the key")
     .addOption(scopeOption("scopes of the key"))
     .addOption(ttlOption("lifetime such as 90d (default: that of the server, which is no expiry unless configured)"))
-    .addOption(expireTimeOption("when the key expires, such as 2030-01-31T12:00:00Z"))
+    .addOption(timeOption("--expire-time", "when the key expires, such as 2030-01-31T12:00:00Z"))
     .addOption(allowIpOption("addresses from which the key is accepted, such as 203.0.113.0/24 (default: any)"))
     .addOption(pairsOption("--metadata", "metadata"));
 }
@@ -76,18 +76,13 @@ export function ttlOption(description: string): Option {
   return new Option("--ttl <duration>", description).conflicts("expireTime");
 }
 
-/** Returns the option `--expire-time`, parsed into a `Timestamp`. */
-export function expireTimeOption(description: string): Option {
-  return new Option("--expire-time <time>", description).argParser((text: string) =>
-    timestampOf("--expire-time", text),
-  );
-}
-
-/** Parses an RFC 3339 time. Throws `INVALID_ARGUMENT` naming `field`. */
-export function timestampOf(field: string, text: string): Timestamp {
-  const time = parseTimestamp(text);
-  if (time === undefined) throw invalidArgument(field, "must be an RFC 3339 time such as 2030-01-02T03:04:05Z");
-  return timestampFromDate(new Date(time));
+/** Returns an option with an RFC 3339 time, parsed into a `Timestamp`. */
+export function timeOption(flag: string, description: string): Option {
+  return new Option(`${flag} <time>`, description).argParser((text: string) => {
+    const time = parseTimestamp(text);
+    if (time === undefined) throw invalidArgument(flag, "must be an RFC 3339 time such as 2030-01-02T03:04:05Z");
+    return timestampFromDate(new Date(time));
+  });
 }
 
 /** Returns the repeatable option `--allow-ip` with CIDR blocks or addresses. */

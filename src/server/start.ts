@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { MetricsPort } from "../observability/metrics/port.ts";
-import type { Tracing } from "../observability/tracing.ts";
 import { isOurs } from "../postgres/connection/server-log.ts";
 import type { Config } from "./config/config.ts";
 import { dangersOf } from "./config/dangers.ts";
@@ -57,20 +56,17 @@ export async function withMetricsPort<T>(
 }
 
 async function openService(config: Config, logger: FastifyBaseLogger, options: ServeOptions): Promise<Service> {
-  const tracing = await openTracing(config);
+  // OpenTelemetry is loaded only if it is configured.
+  const tracing =
+    config.tracing === null
+      ? undefined
+      : (await import("../observability/tracing.ts")).startTracing(config.tracing, readVersion());
   const launched = Promise.withResolvers<void>();
   const opening = openForServing(config, logger, { onLaunched: launched.resolve, tracing });
   // The protocols and their libraries are two thirds of the program: they are loaded while PostgreSQL starts.
   await Promise.race([launched.promise, opening]);
   const { serve } = await import("./service.ts");
   return serve(config, await opening, logger, { ...options, tracing });
-}
-
-/** Loads OpenTelemetry if it is configured. */
-async function openTracing({ tracing }: Config): Promise<Tracing | undefined> {
-  if (tracing === null) return undefined;
-  const { startTracing } = await import("../observability/tracing.ts");
-  return startTracing(tracing, readVersion());
 }
 
 /** Opens the resources of a server. An embedded database must not be in use by another server. */

@@ -4,11 +4,11 @@ import { addImport } from "../import/command.ts";
 import {
   allowIpOption,
   examples,
-  expireTimeOption,
   pairsOption,
   positiveInteger,
   requireKeyFields,
   scopeOption,
+  timeOption,
   ttlOption,
   wholeNumber,
   withCredential,
@@ -81,7 +81,7 @@ function addKeyCommands(keys: Command): void {
     .addOption(pairsOption("--metadata", "new metadata").conflicts("clearMetadata"))
     .option("--clear-metadata", "remove all metadata")
     .addOption(ttlOption("new lifetime from now, such as 90d").conflicts("clearExpiry"))
-    .addOption(expireTimeOption("new time at which the key expires").conflicts("clearExpiry"))
+    .addOption(timeOption("--expire-time", "new time at which the key expires").conflicts("clearExpiry"))
     .option("--clear-expiry", "let the key never expire")
     .addOption(allowIpOption("new addresses from which the key is accepted").conflicts("allowAnyIp"))
     .option("--allow-any-ip", "accept the key from any address")
