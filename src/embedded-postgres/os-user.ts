@@ -49,15 +49,17 @@ export async function chooseOsUsers(request: OsUserRequest): Promise<OsUsers> {
 
 async function drop({ dataDir, binaries }: OsUserRequest, owner: UserIds): Promise<OsUsers> {
   const programs = dirname(dirname(binaries.postgres));
+  const paths = [dataDir, programs];
   await makeTraversable(dataDir);
   await makeExecutable(programs, binaries);
-  const hidden = await privateParents([dataDir, programs], owner).catch(({ message }) => {
+  const inaccessible = await Promise.all(paths.map((path) => firstInaccessible(path, owner))).catch(({ message }) => {
     throw noOsUser(`user ${owner.uid} cannot be used (${message})`, "allow it to change its user");
   });
+  const parents = [...new Set(inaccessible)].filter((parent) => parent !== "");
   const runAs = (ids: UserIds): RunAs =>
-    hidden.length === 0
+    parents.length === 0
       ? { prefix: [], ids, owner: ids }
-      : { prefix: inMountNamespace(hidden, ids), ids: {}, owner: ids };
+      : { prefix: inMountNamespace(paths, parents, ids), ids: {}, owner: ids };
   const users: OsUsers = { server: runAs(owner), initializer: runAs(nobody) };
   const failure =
     (await failureOf(users.server, ["test", "-x", dataDir]).then((no) => no && `it cannot enter ${dataDir}: ${no}`)) ??
@@ -114,18 +116,7 @@ async function failureOf(runAs: RunAs, command: readonly string[]): Promise<stri
   );
 }
 
-/** A folder that a user cannot reach because its ancestor `parent` is private. */
-interface HiddenFolder {
-  readonly path: string;
-  readonly parent: string;
-}
-
-/** Returns the folders that the user cannot reach, each with its topmost ancestor that the user cannot enter. */
-async function privateParents(paths: readonly string[], ids: UserIds): Promise<HiddenFolder[]> {
-  const found = await Promise.all(paths.map(async (path) => ({ path, parent: await firstInaccessible(path, ids) })));
-  return found.filter(({ parent }) => parent !== "");
-}
-
+/** Returns the topmost folder above the path that the user cannot enter; empty if there is none. */
 function firstInaccessible(path: string, ids: UserIds): Promise<string> {
   const script = 'for dir; do test -x "$dir" || { printf %s "$dir"; break; }; done';
   return runProgram({ ...asOurselves, ids }, ["sh", "-c", script, "sh", ...foldersAbove(path)]);
@@ -137,12 +128,14 @@ function foldersAbove(path: string): string[] {
 }
 
 /**
- * Returns the command that runs the arguments after it as the user, in a mount namespace in which the hidden folders are reachable
- * under their paths and nothing else of their private ancestors is visible. Requires CAP_SYS_ADMIN; the process keeps its id.
+ * Returns the command that runs the arguments after it as the user, in a mount namespace in which the paths are reachable under their names
+ * and nothing else of these private parents is visible. Requires CAP_SYS_ADMIN; the process keeps its id.
  */
-function inMountNamespace(hidden: readonly HiddenFolder[], { uid, gid }: UserIds): readonly string[] {
-  const paths = hidden.map(({ path }) => path);
-  const parents = [...new Set(hidden.map(({ parent }) => parent))];
+function inMountNamespace(
+  paths: readonly string[],
+  parents: readonly string[],
+  { uid, gid }: UserIds,
+): readonly string[] {
   const script = [
     "set -e",
     "umask 022",
