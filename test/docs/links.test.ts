@@ -48,3 +48,12 @@ test("files and folders named by a page exist", () => {
   expect(named.length).toBeGreaterThan(30);
   expect(named.filter(({ path }) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
+
+test("files of src/ named by the page on architecture exist", () => {
+  const named = [...(pages.get("docs/architecture.md") ?? "").matchAll(/`([\w-]+\/[\w./-]+\.ts)`/g)].map(
+    ([, path = ""]) => path,
+  );
+  expect(named.length).toBeGreaterThan(30);
+  const isThere = (path: string) => ["src", "."].some((folder) => existsSync(join(ROOT, folder, path)));
+  expect(named.filter((path) => !isThere(path))).toEqual([]);
+});
