@@ -29,8 +29,8 @@ const MACAROONS =
   "Macaroons and page tokens are not counted: drop a retired root secret only after the longest-lived macaroon has expired.";
 
 function columnsOf(use: RootSecretUse): string[] {
-  const { id, state, issued, imported, inGrace, signingKeys, hashSecrets } = use;
-  return [id, state, ...[issued, imported, inGrace, signingKeys, hashSecrets].map(String), verdict(use)];
+  const { needed: _, ...cells } = toJson(use);
+  return [...Object.values(cells).map(String), verdict(use)];
 }
 
 function toJson(use: RootSecretUse) {
@@ -62,7 +62,8 @@ export async function rotateSecret({ stage = false, json }: RotateSecretOptions)
   const id = rootSecretId(secret);
   const counts = stage ? NONE_WRAPPED : await rewrapUnderCurrent();
   const result = { id, state: stage ? "staged" : "current", file, ...counts };
-  await writeResult({ json }, result, stage ? staged(id, file) : rotated(id, file, counts));
+  const rotated = `Root secret ${id} is now the current one in ${file}. Back up the file.\n${rewrapped(counts)}`;
+  await writeResult({ json }, result, stage ? staged(id, file) : rotated);
 }
 
 /** A running server has read the old file, and would reject credentials created under the new root secret. */
@@ -70,10 +71,6 @@ async function requireNoServer(resources: Resources): Promise<void> {
   const live = await listLive(resources);
   if (live.length === 0) return;
   throw new Error(`servers are running (${namesOf(live)}): stop them first, or use \`keyhold secrets rotate --stage\``);
-}
-
-function rotated(id: string, file: string, counts: Wrapped): string {
-  return `Root secret ${id} is now the current one in ${file}. Back up the file.\n${rewrapped(counts)}`;
 }
 
 function staged(id: string, file: string): string {
@@ -137,22 +134,17 @@ function requireSecretFile(): string {
 }
 
 /** How many signing keys, HMAC keys and texts around raw keys were wrapped. */
-interface Wrapped {
-  readonly signing_keys: number;
-  readonly hash_secrets: number;
-}
-
-const NONE_WRAPPED: Wrapped = { signing_keys: 0, hash_secrets: 0 };
+const NONE_WRAPPED = { signing_keys: 0, hash_secrets: 0 };
 
 /** Wraps everything under the current root secret, which all servers must know. */
-function rewrapUnderCurrent(): Promise<Wrapped> {
+function rewrapUnderCurrent(): Promise<typeof NONE_WRAPPED> {
   return withResources(async ({ signing, hashing }) => {
     const signing_keys = await rewrapSigningKeys(signing);
     return { signing_keys, hash_secrets: await rewrapHashSecrets(hashing.rewrap) };
   });
 }
 
-function rewrapped({ signing_keys, hash_secrets }: Wrapped): string {
+function rewrapped({ signing_keys, hash_secrets }: typeof NONE_WRAPPED): string {
   const hashes = hash_secrets === 0 ? "" : `HMAC keys and texts around raw keys: ${hash_secrets}.\n`;
   return `Signing keys wrapped under it: ${signing_keys}.\n${hashes}Run \`keyhold secrets list\` to see what still depends on the retired ones.`;
 }

@@ -83,14 +83,14 @@ async function own(dataDir: string, options: EmbeddedOptions): Promise<EmbeddedP
 async function prepare(dataDir: string, options: EmbeddedOptions): Promise<PostmasterOptions> {
   const clusterDir = clusterDirOf(dataDir);
   const binaries = await findBinaries();
-  const account = await chooseOsUsers({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
-  await ensureCluster(dataDir, account, binaries);
+  const users = await chooseOsUsers({ uid: process.geteuid?.() ?? 0, dataDir, clusterDir, binaries });
+  await ensureCluster(dataDir, users, binaries);
   // Root may have restored or edited files, and earlier releases ran PostgreSQL with the user id of root.
-  const changed = await changeOwnerOfTree(clusterDir, account.server);
+  const changed = await changeOwnerOfTree(clusterDir, users.server);
   if (changed > 0)
-    options.log("info", `made user ${account.server.owner?.uid} the owner of ${changed} files in ${clusterDir}`);
-  const socketDir = await makeSocketDir(clusterDir, account.server);
-  return { ...options, runAs: account.server, program: binaries.postgres, clusterDir, socketDir };
+    options.log("info", `made user ${users.server.owner?.uid} the owner of ${changed} files in ${clusterDir}`);
+  const socketDir = await makeSocketDir(clusterDir, users.server);
+  return { ...options, runAs: users.server, program: binaries.postgres, clusterDir, socketDir };
 }
 
 /** A command may have acquired the folder while our server was down. */

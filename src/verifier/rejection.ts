@@ -45,16 +45,14 @@ export function rejectCredential(
   }
   if (rejected.reason !== "INSUFFICIENT_SCOPE") return rejectAs("invalid_token", message, { realm });
   // The scopes that are necessary, not only those that are missing (§3). A list without those that it cannot contain would mislead.
-  const scope = requiredScopes.every(isScopeToken) ? { scope: requiredScopes.join(" ") } : {};
+  const scope = requiredScopes.every((name) => SCOPE_TOKEN.test(name)) ? { scope: requiredScopes.join(" ") } : {};
   const rejection = rejectAs("insufficient_scope", message, { realm, ...scope });
   const { error } = rejection.body;
   return { ...rejection, body: { error: { ...error, message: `${message}: ${rejected.missingScopes?.join(" ")}` } } };
 }
 
 /** The characters of a scope in a challenge (§3). Scopes of Keyhold may also contain `"` and `\`. */
-function isScopeToken(scope: string): boolean {
-  return /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope);
-}
+const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
 /** The status of each error code (§3.1). */
 const ERROR_STATUSES = { invalid_request: 400, invalid_token: 401, insufficient_scope: 403 } as const;

@@ -38,11 +38,6 @@ export interface Batch {
   bytes: number;
 }
 
-interface Sent {
-  readonly batch: Batch;
-  readonly outcome: Promise<Outcome>;
-}
-
 /**
  * Imports the rows after `start`, and yields the progress after each batch. Calls overlap, but their outcomes are counted in file order, so
  * that the progress is one row number; on resume, rows beyond it are sent again, idempotently. Memory is bounded by the calls in flight.
@@ -51,20 +46,21 @@ export async function* run(source: Source, start: Progress, options: RunOptions)
   const { signal, concurrency } = options;
   const isCsv = source.format === "csv";
   const read = () => readRows(source.read(signal), isCsv ? csvFormat(options.rows) : jsonLines);
-  const inFlight: Sent[] = [];
+  /** Functions that await a call and count its outcome. */
+  const inFlight: (() => Promise<Progress>)[] = [];
   let progress = start;
-  const settle = async ({ batch, outcome }: Sent) => {
-    progress = await countOutcome(progress, batch, await outcome, options);
-    return progress;
-  };
   // A quote that is never closed fails the file before anything is imported.
   if (isCsv && start.row === 0) for await (const _ of until(signal, read()));
   for await (const batch of until(signal, batchRows(read(), start, options.rows))) {
     const first = inFlight.length < concurrency ? undefined : inFlight.shift();
-    if (first !== undefined) yield settle(first);
-    inFlight.push(startSend(batch, options));
+    if (first !== undefined) yield first();
+    const outcome = startSend(batch, options);
+    inFlight.push(async () => {
+      progress = await countOutcome(progress, batch, await outcome, options);
+      return progress;
+    });
   }
-  for (const sent of inFlight) yield settle(sent);
+  for (const settle of inFlight) yield settle();
 }
 
 async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGenerator<T> {
@@ -128,7 +124,7 @@ function sizeOf(request: CreateImportedApiKeyRequest): number {
   return Math.max(requestBytes, responseSize(sized));
 }
 
-function startSend(batch: Batch, { send, onWarnings }: RunOptions): Sent {
+function startSend(batch: Batch, { send, onWarnings }: RunOptions): Promise<Outcome> {
   for (const { row, request } of batch.items) {
     const warnings = rawKeyWarnings(request.rawKey);
     if (warnings.length > 0) onWarnings(row, warnings);
@@ -136,7 +132,7 @@ function startSend(batch: Batch, { send, onWarnings }: RunOptions): Sent {
   const outcome = send(batch);
   // Handled when its turn comes; avoids an unhandled rejection until then.
   outcome.catch(() => undefined);
-  return { batch, outcome };
+  return outcome;
 }
 
 async function countOutcome(before: Progress, batch: Batch, outcome: Outcome, options: RunOptions): Promise<Progress> {
