@@ -8,7 +8,7 @@ import { type DatabaseContext, error, type Finding, ok } from "./finding.ts";
 /** Milliseconds. Checks count all keys. */
 const STATEMENT_TIMEOUT = 60_000;
 
-type Opened = Pick<DatabaseContext, "database" | "url" | "hasSchema"> & { close(): Promise<void> };
+type Opened = Pick<DatabaseContext, "database" | "url" | "pending" | "hasSchema"> & { close(): Promise<void> };
 
 /** Opens the database as a server does, without changing its schema. An embedded database that is not running is started meanwhile. */
 export async function openDatabase(config: Config): Promise<Opened | Finding> {
@@ -29,17 +29,13 @@ export async function openDatabase(config: Config): Promise<Opened | Finding> {
   };
   try {
     await database.run((sql) => sql`SELECT`);
-    return { database, url: server.url, hasSchema: await hasSchema(database), close };
+    const migrations = await readMigrations();
+    const pending = await database.run((sql) => findPending(sql, migrations)).catch((reason: Error) => reason);
+    return { database, url: server.url, pending, hasSchema: Array.isArray(pending) && pending.length === 0, close };
   } catch (reason) {
     await close();
     return error(explain(reason), isEmbedded ? EMBEDDED_REMEDY : REMEDY);
   }
-}
-
-async function hasSchema(database: Pool): Promise<boolean> {
-  const migrations = await readMigrations();
-  const pending = await database.run((sql) => findPending(sql, migrations)).catch(() => null);
-  return pending !== null && pending.length === 0;
 }
 
 const REMEDY =

@@ -24,6 +24,8 @@ export interface DatabaseContext extends CheckContext {
   readonly database: Database;
   /** The connection URL with the role of the servers. */
   readonly url: string;
+  /** The migrations that the schema lacks, or why the role cannot read them. */
+  readonly pending: readonly string[] | Error;
   /** Whether the database has the schema of this version, readable by the role. */
   readonly hasSchema: boolean;
 }

@@ -1,11 +1,8 @@
-import { findPending, readMigrations } from "../../../postgres/migrations/migrate.ts";
 import { readRights } from "../../../postgres/migrations/rights.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
-export const checkSchema: Check<DatabaseContext> = async ({ config, database }) => {
-  const migrations = await readMigrations();
-  const pending = await database.run((sql) => findPending(sql, migrations)).catch(notReadable);
-  if ("level" in pending) return [pending];
+export const checkSchema: Check<DatabaseContext> = async ({ config, pending }) => {
+  if (pending instanceof Error) return [notReadable(pending)];
   if (pending.length === 0) return [ok("the schema is up to date")];
   const message = `the schema lacks ${pending.join(", ")}`;
   // Any command or server that opens the embedded database migrates it.
@@ -13,8 +10,8 @@ export const checkSchema: Check<DatabaseContext> = async ({ config, database }) 
   return [error(message, "run keyhold migrate as the owner of the schema")];
 };
 
-function notReadable(reason: { code?: string }): Finding {
-  if (reason.code !== "42501") throw reason;
+function notReadable(reason: Error): Finding {
+  if (!("code" in reason && reason.code === "42501")) throw reason;
   return error("the servers' role may not read the schema", "run keyhold migrate --grant-to <role> as the owner");
 }
 
