@@ -61,10 +61,10 @@ export function requireKeyFields<T extends { readonly name?: string; readonly ac
   return { ...options, name, actor };
 }
 
-/** Returns a repeatable option of scopes, parsed by `parseScopes`. Help and completion list `known`. */
-export function scopeOption(description: string, known: readonly string[] = [], flag = "--scope"): Option {
+/** Returns a repeatable option of scopes, parsed by `parseScopes`. Help and completion list the choices. */
+export function scopeOption(description: string, choices: readonly string[] = [], flag = "--scope"): Option {
   const option = new Option(`${flag} <scope...>`, description);
-  if (known.length > 0) option.choices(known);
+  if (choices.length > 0) option.choices(choices);
   return option.argParser((text: string, earlier: string[] = []) => {
     const scopes = parseScopes(flag, text);
     if (scopes.length === 0) throw invalidArgument(flag, "is empty");

@@ -11,7 +11,7 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 const SEPARATORS = /[/\\=?#&@:,\s]+/;
 
-/** Whether a part of a path, URL or argument may be a credential that was given in the wrong place. */
+/** Whether a part of a path, URL or argument may be a misplaced credential. */
 function looksLikeCredential(part: string): boolean {
   if (OWN_FORM.test(part)) return true;
   if (UUID.test(part) || DOTTED_NAME.test(part)) return false;

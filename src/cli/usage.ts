@@ -14,7 +14,7 @@ export class KeyholdCommand extends Command {
   }
 }
 
-/** The errors of commander that have an argument, and what replaces it. An option that is not known is named without its value. */
+/** The errors of commander that have an argument, and what replaces it. An unknown option is named without its value. */
 const REWRITES: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   [/(?<=^error: unknown option) '(--?[a-z-]{1,24})=.*'(?=$|\n\(Did you mean)/s, " '$1'"],
   [/(?<=^error: unknown option) '(?!--?[a-z-]{1,24}'(?:$|\n)).*'(?=$|\n\(Did you mean)/s, ""],

@@ -5,7 +5,7 @@ const UNTRUSTED =
 /** Node's text of an OpenSSL error, such as `…:SSL routines:tls_validate_record_header:wrong version number:…`. */
 const OPENSSL_TEXT = /:SSL routines:[^:]*:([^:\n]+)/;
 
-/** Returns why `fetch` failed to reach `baseUrl`, with a remedy where one is known. */
+/** Returns why `fetch` failed to reach `baseUrl`, with a remedy for common causes. */
 export function unreachableMessage(baseUrl: string, error: unknown): string {
   const { text, code } = rootCause(error);
   return `${baseUrl} is unreachable: ${OPENSSL_TEXT.exec(text)?.[1] ?? text}${hint(baseUrl, code)}`;

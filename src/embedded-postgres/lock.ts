@@ -102,7 +102,7 @@ export async function worksIn(pid: number, dir: string): Promise<boolean | undef
 /**
  * Terminates the server processes of a cluster whose postmaster was killed. A busy one notices that only when its query ends, and
  * blocks the start of a new server until then. SIGQUIT ends it at once; what it committed is in the WAL. If one stays, PostgreSQL
- * refuses to start with a message of its own. Call it when no postmaster uses the cluster. Without /proc it does nothing.
+ * does not start, with a message of its own. Call it when no postmaster uses the cluster. Without /proc it does nothing.
  */
 async function endOrphanedBackends(clusterDir: string): Promise<void> {
   const pids = (await readdir("/proc").catch(() => [])).map(Number).filter(Number.isInteger);

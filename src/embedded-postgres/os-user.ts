@@ -4,7 +4,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import type { Binaries } from "./binaries.ts";
 import { asOurselves, type RunAs, runProgram, type UserIds } from "./process.ts";
 
-/** PostgreSQL refuses to run as root, and a superuser's `COPY … TO PROGRAM` must not run as root either, so root uses an unprivileged user. */
+/** PostgreSQL does not run as root, and a superuser's `COPY … TO PROGRAM` must not run as root either, so root uses an unprivileged user. */
 export interface OsUsers {
   readonly server: RunAs;
   /** For initdb and single-user mode, which require an entry in passwd(5). */

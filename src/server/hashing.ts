@@ -12,7 +12,7 @@ import type { FindKeysOf } from "../verify/reader.ts";
 import type { Coherence } from "./coherence.ts";
 import type { Rings } from "./root-secrets/rings.ts";
 
-/** Everything for keys of which only hashes are known. */
+/** Finds and adopts keys that were imported by a hash, and manages their hash formats. */
 export type Hashing = ReturnType<typeof createHashing>;
 
 export interface HashingOptions {

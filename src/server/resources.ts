@@ -189,7 +189,7 @@ function assemble(
   };
 }
 
-/** Bytes of cache per key: a usual entry takes 264, plus its place in the indexes. */
+/** Bytes of cache per key: most entries take 264, plus their place in the indexes. */
 const CACHE_ENTRY_BYTES = 400;
 
 /** Maximum number of cached look-ups without a result. */

@@ -81,13 +81,13 @@ export function createKeySet(options: KeySetOptions): FindKey {
   };
 }
 
-/** Reads the keys, if they have changed since they were `known`. */
-async function fetchKeys({ url, fetch, timeoutMs, monotonic }: KeySetOptions, known: Keys | undefined): Promise<Keys> {
+/** Reads the keys again unless they are still those of `cached` (`ETag`). */
+async function fetchKeys({ url, fetch, timeoutMs, monotonic }: KeySetOptions, cached: Keys | undefined): Promise<Keys> {
   const started = monotonic();
-  const headers = { accept: "application/json", ...(known?.etag && { "if-none-match": known.etag }) };
+  const headers = { accept: "application/json", ...(cached?.etag && { "if-none-match": cached.etag }) };
   const response = await fetch(url, { headers, redirect: "error", signal: AbortSignal.timeout(timeoutMs) });
   const freshUntil = started + (freshnessLifetime(response.headers) ?? DEFAULT_LIFETIME);
-  if (response.status === 304 && known !== undefined) return { ...known, freshUntil };
+  if (response.status === 304 && cached !== undefined) return { ...cached, freshUntil };
   if (response.status === 200)
     return { ...toKeys(await response.json()), etag: response.headers.get("etag"), freshUntil };
   await response.body?.cancel();

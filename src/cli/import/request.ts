@@ -35,7 +35,7 @@ export function requestOf({ content }: Row, options: RowOptions): CreateImported
 
 /**
  * Applies the server's rules locally, so that invalid rows cost no call and `--dry-run` needs no server. The prefix of issued secrets is
- * known only to the server.
+ * not checked: only the server has it.
  */
 function requireImportable(request: CreateImportedApiKeyRequest): void {
   const local = { clock: systemClock, lifetimes: UNLIMITED, looksLikeOurs: () => false };

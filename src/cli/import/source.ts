@@ -43,7 +43,7 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
   return { path, size, modifyTime: mtimeMs, format, read };
 }
 
-/** Returns a stream that can be read again, because a quote that is never closed is known at its end only. */
+/** Returns a stream that can be read again, because only its end shows that a quote is never closed. */
 function heldInMemory(open: (signal: AbortSignal) => Readable): Source["read"] {
   let held: Promise<Buffer> | undefined;
   return async function* (signal) {

@@ -21,7 +21,7 @@ interface Selection {
   /** Durations. */
   readonly expiringWithin?: string;
   readonly unusedFor?: string;
-  /** Only keys of which no more than a hash is known. */
+  /** Only keys that were imported by a hash and not adopted yet. */
   readonly notAdopted?: true;
 }
 

@@ -27,7 +27,7 @@ export interface UpdateOptions extends RemoteOptions {
   readonly allowAnyIp?: true;
 }
 
-/** Updates the given fields. Scopes and metadata are replaced entirely. */
+/** Updates the fields of the options. Scopes and metadata are replaced entirely. */
 export async function update(keyId: string, options: UpdateOptions): Promise<void> {
   const { name, scope, clearScopes, metadata, clearMetadata, ttl, expireTime, clearExpiry, allowIp, allowAnyIp } =
     options;

@@ -45,8 +45,8 @@ export class CallTallies {
 
   /** Returns the tally of an RPC and protocol. The number of combinations must be bounded. */
   of(rpc: string, protocol: string): CallTally {
-    const known = this.#tallies.get(protocol)?.get(rpc);
-    if (known !== undefined) return known;
+    const existing = this.#tallies.get(protocol)?.get(rpc);
+    if (existing !== undefined) return existing;
     const tally = new CallTally(rpc, protocol);
     const tallies = this.#tallies.get(protocol) ?? new Map<string, CallTally>();
     this.#tallies.set(protocol, tallies.set(rpc, tally));
