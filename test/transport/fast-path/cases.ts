@@ -131,42 +131,35 @@ const bodies: Case[] = [
   { name: "a body at the limit", request: atLimit(0) },
   { name: "a body above the limit", request: atLimit(1), isTaken: isHttp2 },
   { name: "a body far above the limit", request: atLimit(300_000), isTaken: isHttp2 },
-  { name: "chunks above the limit", request: (way) => ({ ...atLimit(1)(way), isChunked: true }), isTaken: isHttp2 },
-  {
-    name: "chunks far above the limit",
-    request: (way) => ({ ...atLimit(300_000)(way), isChunked: true }),
-    isTaken: isHttp2,
-  },
-  { name: "chunks", request: (way) => ({ ...calling("ok")(way), isChunked: true }), isTaken: isHttp2 },
-  { name: "slow pieces", request: (way) => ({ parts: pieces(bodyOf(way, { credential: "ok" }), 7) }) },
-  {
-    name: "slow chunks",
-    request: (way) => ({ parts: pieces(bodyOf(way, { credential: "ok" }), 7), isChunked: true }),
-    isTaken: isHttp2,
-  },
-  { name: "a body that is refused", request: (way) => ({ ...atLimit(-9)(way), headers: { authorization: "no" } }) },
-  {
-    name: "a large body that is refused",
-    request: (way) => ({ ...atLimit(300_000)(way), headers: { authorization: "no" } }),
-    isTaken: isHttp2,
-  },
-  {
-    name: "a body of gzip",
-    request: (way) => ({
-      headers: { "content-encoding": "gzip" },
-      parts: [gzipSync(bodyOf(way, { credential: "ok" }))],
-    }),
-    isTaken: never,
-  },
-  {
-    name: "a body of brotli",
-    request: (way) => ({
-      headers: { "content-encoding": "br" },
-      parts: [brotliCompressSync(bodyOf(way, { credential: "ok" }))],
-    }),
-    isTaken: never,
-  },
+  { name: "chunks above the limit", request: inChunks(atLimit(1)), isTaken: isHttp2 },
+  { name: "chunks far above the limit", request: inChunks(atLimit(300_000)), isTaken: isHttp2 },
+  { name: "chunks", request: inChunks(calling("ok")), isTaken: isHttp2 },
+  { name: "slow pieces", request: inPieces },
+  { name: "slow chunks", request: inChunks(inPieces), isTaken: isHttp2 },
+  { name: "a body that is rejected", request: rejected(atLimit(-9)) },
+  { name: "a large body that is rejected", request: rejected(atLimit(300_000)), isTaken: isHttp2 },
+  { name: "a body of gzip", request: compressed("gzip", gzipSync), isTaken: never },
+  { name: "a body of brotli", request: compressed("br", brotliCompressSync), isTaken: never },
 ];
+
+function inChunks(request: Case["request"]): Case["request"] {
+  return (way) => ({ ...request(way), isChunked: true });
+}
+
+function inPieces(way: Way): Omit<Request, "id"> {
+  return { parts: pieces(bodyOf(way, { credential: "ok" }), 7) };
+}
+
+function rejected(request: Case["request"]): Case["request"] {
+  return (way) => ({ ...request(way), headers: { authorization: "no" } });
+}
+
+function compressed(encoding: string, compress: (body: Buffer) => Buffer): Case["request"] {
+  return (way) => ({
+    headers: { "content-encoding": encoding },
+    parts: [compress(bodyOf(way, { credential: "ok" }))],
+  });
+}
 
 /** Returns a body that exceeds the limit of its RPC by that much. */
 function atLimit(above: number): Case["request"] {
@@ -209,16 +202,13 @@ const frames: Case[] = [
 ];
 
 const urls: Case[] = [
-  {
-    name: "a query",
-    request: (way) => ({ ...calling("ok")(way), path: pathWith(way, "?a=1") }),
-    isTaken: never,
-  },
-  {
-    name: "a slash at the end",
-    request: (way) => ({ ...calling("ok")(way), path: pathWith(way, "/") }),
-    isTaken: never,
-  },
+  ...["?a=1", "/"].map(
+    (end): Case => ({
+      name: `a path with ${end}`,
+      request: (way) => ({ ...calling("ok")(way), path: pathWith(way, end) }),
+      isTaken: never,
+    }),
+  ),
   ...["PUT", "GET", "DELETE"].map(
     (method): Case => ({ name: method, request: () => ({ method, parts: [] }), isTaken: never }),
   ),
