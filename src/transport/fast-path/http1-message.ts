@@ -104,7 +104,7 @@ export function writeResponse(socket: Socket, { status, headers, body }: Answer,
   head += `Date: ${httpDate()}\r\n`;
   head += idleSeconds === null ? "Connection: close" : `Connection: keep-alive\r\nKeep-Alive: timeout=${idleSeconds}`;
   head += END;
-  if (typeof body === "string") socket.write(head + body, isAscii(body) ? "latin1" : "utf8");
+  if (typeof body === "string") socket.write(head + body, Buffer.byteLength(body) === body.length ? "latin1" : "utf8");
   else socket.write(Buffer.concat([Buffer.from(head, "latin1"), body]));
 }
 
@@ -123,8 +123,4 @@ const NOT_IN_A_VALUE = /[^\t -~]/;
 function field(name = "", value = ""): string {
   if (NOT_IN_A_VALUE.test(value)) throw new Error(`the header ${name} has a value that cannot be sent`);
   return `${name}: ${value}\r\n`;
-}
-
-function isAscii(text: string): boolean {
-  return Buffer.byteLength(text) === text.length;
 }

@@ -15,10 +15,6 @@ export function findField(desc: DescMessage, name: string): DescField | undefine
   return fieldsByName(desc).get(name);
 }
 
-function fieldNames({ fields }: DescMessage): string[] {
-  return fields.map(({ name }) => name);
-}
-
 /** Returns the name under which an object has a field, or would have it. */
 export function nameIn(json: JsonObject, { name, jsonName }: DescField): string {
   return Object.hasOwn(json, jsonName) ? jsonName : name;
@@ -69,7 +65,7 @@ function reasonOf({ scalar, enum: desc, message }: DescField, value: JsonValue):
 
 /** Returns the violation of a member of a message that has no field of this name. */
 export function unknownField(parent: string, name: string, desc: DescMessage): FieldViolation {
-  const names = fieldNames(desc);
+  const names = desc.fields.map(({ name }) => name);
   const description = `is no known field${suggestion(name, names)}`;
   return { field: joinJsonPath(parent, redactName(name, names)), description, reason: "UNKNOWN_FIELD" };
 }
