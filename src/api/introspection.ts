@@ -7,7 +7,7 @@ import { invalid, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { numericDate, splitScopes } from "../token/jwt/claims.ts";
 import type { Presentation } from "../verify/context.ts";
-import { factsOf } from "./log-fields.ts";
+import { logFieldsOf } from "./log-fields.ts";
 import type { ApiContext } from "./row.ts";
 import type { Call } from "./rpc.ts";
 import { cacheModeOf } from "./v2alpha1/verification.ts";
@@ -42,21 +42,24 @@ export interface ActiveCredential {
 /** Also for every rejected credential: RFC 7662 §2.2 forbids to say why. */
 const INACTIVE: Introspection = Object.freeze({ active: false });
 
-export type Introspect = (parameters: FormParameters, caller: Principal, call: Call) => MaybePromise<Introspection>;
+/** Throws `INVALID_ARGUMENT`, and returns the function that executes the request. */
+export type Introspect = (parameters: FormParameters) => (caller: Principal, call: Call) => MaybePromise<Introspection>;
 
 /** Returns the handler of token introspection (RFC 7662), which verifies like `VerifyApiKey`. */
 export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "issuer">): Introspect {
-  return (parameters, caller, call) => {
+  return (parameters) => {
     const { credential, violations, presentation } = readRequest(parameters);
     const [violation] = violations;
-    const verdict =
-      violation === undefined
-        ? verify(caller, credential, cacheModeOf(call), presentation)
-        : invalid("INVALID_FORMAT", violation.description);
-    return andThen(verdict, (known) => {
-      call.log.add(factsOf(known));
-      return describe(known, issuer);
-    });
+    return (caller, call) => {
+      const verdict =
+        violation === undefined
+          ? verify(caller, credential, cacheModeOf(call), presentation)
+          : invalid("INVALID_FORMAT", violation.description);
+      return andThen(verdict, (verdict) => {
+        call.log.add(logFieldsOf(verdict));
+        return describe(verdict, issuer);
+      });
+    };
   };
 }
 

@@ -2,10 +2,8 @@ import { type Verdict, verificationErrorOf } from "../domain/verdict.ts";
 import { memoize } from "../lib/memoize.ts";
 import type { CallLog } from "./rpc.ts";
 
-type Facts = Readonly<Record<string, string>>;
-
 /** Log fields of a verdict: the key, if the credential was identified, and the rejection reason. */
-export const factsOf = memoize((verdict: Verdict): Facts => {
+export const logFieldsOf = memoize((verdict: Verdict): Readonly<Record<string, string>> => {
   const { keyId } = verdict.valid ? verdict.key : verdict;
   return {
     ...(keyId !== null && { key_id: keyId }),

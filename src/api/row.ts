@@ -32,9 +32,14 @@ export interface ApiContext {
   isStopping(): boolean;
 }
 
-/** The implementation of an RPC. Its request has been authorized and validated; its errors are mapped to the wire later. */
-export type Handler<M extends DescMethodUnary> = (
-  request: MessageShape<M["input"]>,
+/**
+ * The implementation of an RPC. Parses the request, and returns the function that executes it. Throws `INVALID_ARGUMENT` with every field that
+ * breaks a rule which is not in the proto and needs no database. It also parses requests that break a rule in the proto, so that all
+ * violations are reported; these are not executed. Its errors are mapped to the wire later.
+ */
+export type Handler<M extends DescMethodUnary> = (request: MessageShape<M["input"]>) => Execute<M>;
+
+type Execute<M extends DescMethodUnary> = (
   principal: Principal,
   call: Call,
 ) => MaybePromise<MessageInitShape<M["output"]>>;
@@ -74,17 +79,11 @@ export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
 export interface Implementation<M extends DescMethodUnary = DescMethodUnary> extends RpcRow<M> {
   readonly method: M;
   readonly handler: Handler<M>;
-  readonly check?: (request: MessageShape<M["input"]>) => unknown;
 }
 
 /** The properties of a unary RPC, and how its handler is created. */
 export interface TableRow<M extends DescMethodUnary = DescMethodUnary> extends RpcRow<M> {
   implement(context: ApiContext): Handler<M>;
-  /**
-   * Throws `INVALID_ARGUMENT` with every field that breaks a rule which is not in the proto and needs no database. The handler checks
-   * these rules itself. Only a request that breaks a rule in the proto is checked by this before, so that all violations are reported.
-   */
-  check?(request: MessageShape<M["input"]>, context: ApiContext): unknown;
 }
 
 /** A row for each method of a service, by its name in TypeScript. */

@@ -8,30 +8,20 @@ export function violationsOf<I extends DescMessage>(schema: I, message: MessageS
 }
 
 /**
- * Throws `INVALID_ARGUMENT` with every invalid field of a message. `check` throws it for the fields that break other rules; it is called
- * only if a rule in the proto is broken.
+ * Returns what `parse` returns for a valid message. Throws `INVALID_ARGUMENT` with every invalid field: those that break a rule in the proto, and
+ * those for which `parse` throws it.
  */
-export function requireValid<I extends DescMessage>(
+export function parseValid<I extends DescMessage, T>(
   schema: I,
   message: MessageShape<I> & Message,
-  check?: (message: MessageShape<I>) => unknown,
-): void {
-  const violations = violationsOf(schema, message);
-  if (violations.length === 0) return;
-  const known = new Set(violations.map(({ field }) => field));
-  const checked = attempt(() => check?.(message));
-  const others = checked instanceof KeyholdError ? checked.violations : [];
-  throw invalidArguments([...violations, ...others.filter(({ field }) => !known.has(field))]);
-}
-
-/** Returns what `check` returns for a valid message. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function validated<I extends DescMessage, T>(
-  schema: I,
-  message: MessageShape<I> & Message,
-  check: (message: MessageShape<I>) => T,
+  parse: (message: MessageShape<I>) => T,
 ): T {
-  requireValid(schema, message, check);
-  return check(message);
+  const violations = violationsOf(schema, message);
+  if (violations.length === 0) return parse(message);
+  const fields = new Set(violations.map(({ field }) => field));
+  const parsed = attempt(() => parse(message));
+  const others = parsed instanceof KeyholdError ? parsed.violations : [];
+  throw invalidArguments([...violations, ...others.filter(({ field }) => !fields.has(field))]);
 }
 
 /** Returns a message field that the rules of the proto require. */

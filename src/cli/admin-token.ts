@@ -6,12 +6,12 @@ import {
   IssuedApiKeySchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { issuedApiKey } from "../api/v2alpha1/key-resources.ts";
-import { requireValid } from "../api/validation.ts";
+import { parseValid } from "../api/validation.ts";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { invalidArgument } from "../domain/errors.ts";
 import { type Lifetimes, newExpiry, UNLIMITED } from "../domain/expiry.ts";
 import { localOperator, type Principal } from "../domain/principal.ts";
-import { issueKey } from "../keys/issue.ts";
+import { issueKey, parseNewIssue } from "../keys/issue.ts";
 import { getKey } from "../keys/read.ts";
 import { updateKey } from "../keys/update.ts";
 import { writeServerLog } from "../postgres/connection/server-log.ts";
@@ -55,11 +55,13 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
     ttl: ttl === NO_EXPIRY ? undefined : ttl,
     ipRestriction: ipRestrictionTo(allowIp),
   });
-  requireValid(CreateIssuedApiKeyRequestSchema, request);
   await withResources(({ keys, database }) =>
     outputSecret(options, async () => {
       const lifetimes = lifetimesFor(ttl, keys.lifetimes);
-      const { key, secret } = await issueKey({ ...keys, lifetimes }, operator(), request);
+      const input = parseValid(CreateIssuedApiKeyRequestSchema, request, () =>
+        parseNewIssue({ ...keys, lifetimes }, request),
+      );
+      const { key, secret } = await issueKey(keys, operator(), input);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
       if (secret === null) throw new TypeError("issueKey returned no secret without a request id");
       const record = issuedApiKey(key, keys.clock.now());

@@ -1,12 +1,10 @@
 import { fieldError, KeyholdError } from "../domain/errors.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
-import type { TextEncoding } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import { wrapSecret } from "../domain/wrapped-secret.ts";
 import { equalBytes } from "../lib/bytes.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
-import { parseHmacKey } from "./input/hmac-key.ts";
 import { hmacKeyOf, unwrapHmacKey } from "./schemes.ts";
 import type { HmacKeyRecord, HmacKeyStore, ListedHmacKey } from "./store.ts";
 
@@ -18,12 +16,6 @@ export interface HmacKeysContext {
   readonly random: Random;
 }
 
-export interface NewHmacKey {
-  readonly hmacKeyId: string;
-  readonly key: string;
-  readonly encoding: TextEncoding | null;
-}
-
 /** Attempts to store a key while another call stores or deletes one. */
 const ATTEMPTS = 3;
 const MAX_HMAC_KEYS = 100;
@@ -32,12 +24,11 @@ const MAX_HMAC_KEYS = 100;
 export async function createHmacKey(
   { store, ring, clock, random }: HmacKeysContext,
   principal: Principal,
-  input: NewHmacKey,
+  hmacKeyId: string,
+  secret: Uint8Array,
 ): Promise<ListedHmacKey> {
   requireUnrestricted(principal);
-  const { hmacKeyId } = input;
-  const secret = parseHmacKey(input.key, input.encoding);
-  const wrapped = wrapSecret(secret, hmacKeyOf(input), ring.current, random);
+  const wrapped = wrapSecret(secret, hmacKeyOf({ hmacKeyId }), ring.current, random);
   const createTime = new Date(clock.now());
   const record: HmacKeyRecord = { hmacKeyId, ...wrapped, createTime, createdBy: callerName(principal) };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -2,7 +2,6 @@ import { parseDuration } from "../domain/duration.ts";
 import { checkAll, fieldError, invalidArgument } from "../domain/errors.ts";
 import { newId } from "../domain/key.ts";
 import { checkClaimsSize, MAX_CREDENTIAL_BYTES, uniqueScopes } from "../domain/limits.ts";
-import type { Principal } from "../domain/principal.ts";
 import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import { equalJson, type JsonObject } from "../lib/json.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
@@ -30,6 +29,11 @@ export interface Derivation {
   readonly claims: JsonObject;
 }
 
+export interface ParsedDerivation extends Derivation {
+  /** Milliseconds. */
+  readonly lifetime: number;
+}
+
 export interface DerivedToken {
   readonly token: string;
   readonly tokenId: string;
@@ -48,18 +52,16 @@ const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
   MACAROON: (content, { macaroonRoot }) => mintMacaroon({ ...content, rootKey: macaroonRoot.current }),
 };
 
-/** Returns the lifetime in milliseconds. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkDerivation(
-  { claims, ttl }: Pick<Derivation, "claims" | "ttl">,
-  { allowedClaims }: Pick<TokenLimits, "allowedClaims">,
-): number {
+/** Throws `INVALID_ARGUMENT` with every invalid field. */
+export function parseDerivation(derivation: Derivation, { allowedClaims }: TokenLimits): ParsedDerivation {
+  const { claims, ttl } = derivation;
   const [lifetime] = checkAll(
     () => (ttl === undefined ? DEFAULT_TTL : parseDuration(ttl, "ttl")),
     () => checkCustomClaims(claims),
     () => checkRegisteredClaims(unreserved(claims), allowedClaims),
     () => checkClaimsSize(claims, "custom_claims"),
   );
-  return lifetime;
+  return { ...derivation, lifetime };
 }
 
 /**
@@ -67,24 +69,22 @@ export function checkDerivation(
  */
 export function deriveToken(
   context: DeriveContext,
-  _: Principal,
   parent: Verdict,
-  derivation: Derivation,
+  derivation: ParsedDerivation,
 ): MaybePromise<DerivedToken> {
-  const ttl = checkDerivation(derivation, context.limits);
   if (!parent.valid) throw credentialInvalid(parent);
-  const content = contentOf(context, parent, derivation, ttl);
+  const content = contentOf(context, parent, derivation);
   return andThen(MINTS[derivation.algorithm](content, context), (minted) => toDerivedToken(content, minted));
 }
 
-function contentOf(context: DeriveContext, parent: Valid, derivation: Derivation, ttl: number): JwtContent {
+function contentOf(context: DeriveContext, parent: Valid, derivation: ParsedDerivation): JwtContent {
   const now = context.clock.now();
   return {
     issuer: context.issuer,
     tokenId: newId(now, context.random),
     issueTime: now,
     expireTime: Math.min(
-      now + Math.min(ttl, context.limits.maxTtl),
+      now + Math.min(derivation.lifetime, context.limits.maxTtl),
       parent.expireTime?.getTime() ?? Number.POSITIVE_INFINITY,
     ),
     scopes: narrowScopes(parent, derivation.scopes),

@@ -17,32 +17,35 @@ import {
   type ImportSourceInput,
   identityOf,
 } from "./import-source.ts";
-import { checkNewKey, identify, type NewKeyInput, newStoredKey, type ParsedFields, requireRepeat } from "./new-key.ts";
+import { identify, type NewKeyInput, newStoredKey, type ParsedNewKey, parseNewKey, requireRepeat } from "./new-key.ts";
 import type { Insertion, KeysContext, NewHash, NewKey, SlowDigests } from "./ports.ts";
 import { registerSchemes } from "./register-schemes.ts";
 
-/** What is imported, and under which fields: a raw key, or a hash of it. */
+/** The input of an import: the fields of the key, and its raw key or a hash of it. */
 export interface NewImportInput extends NewKeyInput, ImportSourceInput {}
 
-/** The fields of an import that are stored in another form. */
-export interface ParsedImport extends ParsedFields {
+/** A valid input. */
+export interface ParsedImport extends NewImportInput, ParsedNewKey {
   readonly source: ImportSource;
 }
 
-/** Imports one key. Throws on invalid input, and `RAW_KEY_ALREADY_EXISTS` if the raw key or its hash exists. */
-export async function importKey(context: KeysContext, principal: Principal, input: NewImportInput): Promise<ApiKey> {
-  const parsed = checkNewImport(context, input);
-  const [result] = await importKeys(context, principal, [{ input, parsed }]);
-  if (result === undefined) throw new KeyholdError("INTERNAL", "an import had no result");
-  if (result instanceof KeyholdError) throw result;
-  return result;
+/** Throws `INVALID_ARGUMENT` with every invalid field. */
+export function parseNewImport(
+  context: ImportRules & Pick<KeysContext, "lifetimes">,
+  input: NewImportInput,
+): ParsedImport {
+  const [source, parsed] = checkAll(
+    () => checkImportSource(context, input),
+    () => parseNewKey(context, input),
+  );
+  return { ...parsed, source };
 }
 
-/** An input that `checkNewImport` has accepted. */
-export interface CheckedImport {
-  readonly input: NewImportInput;
-  /** As `checkNewImport` returned them. */
-  readonly parsed: ParsedImport;
+/** Imports one key. Throws `RAW_KEY_ALREADY_EXISTS` if the raw key or its hash exists. */
+export async function importKey(context: KeysContext, principal: Principal, input: ParsedImport): Promise<ApiKey> {
+  const [result = lost()] = await importKeys(context, principal, [input]);
+  if (result instanceof KeyholdError) throw result;
+  return result;
 }
 
 const NO_LOOKUPS: HashLookups = { schemes: [], prefixLengths: [] };
@@ -53,6 +56,12 @@ const ATTEMPTS = 3;
 
 type Outcome = ApiKey | KeyholdError;
 
+/** One key of an import. Its outcome is null until it is stored or rejected. */
+interface Item {
+  readonly input: ParsedImport;
+  outcome: Outcome | null;
+}
+
 /**
  * Imports keys independently and returns one result per input, in order. Of inputs with the same raw key or hash the first wins; salted hashes are
  * imported before all others, because only a stored one can be compared with a raw key.
@@ -60,89 +69,76 @@ type Outcome = ApiKey | KeyholdError;
 export async function importKeys(
   context: KeysContext,
   principal: Principal,
-  checked: readonly CheckedImport[],
+  inputs: readonly ParsedImport[],
 ): Promise<Outcome[]> {
-  const isLater = ({ parsed: { source } }: CheckedImport) => !isSalted(source);
-  const [salted, others] = [checked.filter((one) => !isLater(one)), checked.filter(isLater)];
-  const first = (await importOnce(context, principal, salted, ATTEMPTS)).values();
-  const second = (await importOnce(context, principal, others, ATTEMPTS)).values();
-  return checked.map((one) => (isLater(one) ? second : first).next().value ?? lost());
+  const items = inputs.map((input): Item => ({ input, outcome: null }));
+  const [salted, others] = [true, false].map((salted) =>
+    items.filter(({ input }) => isSalted(input.source) === salted),
+  );
+  for (let open of [salted ?? [], others ?? []]) {
+    for (let attempt = 0; attempt < ATTEMPTS && open.length > 0; attempt++) {
+      if (attempt > 0) await context.hashes.reload();
+      open = await importOnce(context, principal, open);
+    }
+  }
+  return items.map(({ outcome }) => outcome ?? lost());
 }
 
 function isSalted(source: ImportSource): boolean {
   return "hash" in source && source.hash.parameters !== null;
 }
 
-async function importOnce(
-  context: KeysContext,
-  principal: Principal,
-  checked: readonly CheckedImport[],
-  attempts: number,
-): Promise<Outcome[]> {
-  if (checked.length === 0) return [];
-  const authorized = await mapInSlices(checked, (one) => attempt(() => authorize(context, principal, one)));
-  const sources = checked.flatMap(({ parsed }, place) =>
-    authorized[place] instanceof KeyholdError ? [] : [parsed.source],
-  );
+/** Imports keys. Returns those whose hash scheme was removed at the same time. */
+async function importOnce(context: KeysContext, principal: Principal, items: readonly Item[]): Promise<Item[]> {
+  const open = items.map((item) => ({ item }));
+  const authorized = await settle(open, ({ item }) => ({ item, key: authorize(context, principal, item.input) }));
+  const sources = authorized.map(({ item }) => item.input.source);
   const schemeIds = await registerSchemes(context.hashes, sources);
   const rawKeys = sources.flatMap((source) => ("rawKey" in source ? [source.rawKey] : []));
   const lookups = rawKeys.length === 0 ? NO_LOOKUPS : await context.hashes.lookups();
   const slow = lookups.prefixLengths.length === 0 ? NO_DIGESTS : await context.hashes.slowDigests(rawKeys);
-  const prepared = await mapInSlices([...checked.entries()], ([place, { input, parsed }]) =>
-    attempt((): NewKey => {
-      const { source } = parsed;
-      const key = authorized[place] ?? lost();
-      if (key instanceof KeyholdError) throw key;
-      const request = identify(input, identityOf(source), context.rings.fingerprint);
-      if ("rawKey" in source) {
-        return { key, ...rawKeyDigests(context, source.rawKey, lookups, slow), request, principal };
-      }
-      const schemeId = schemeIds(source);
-      if (schemeId instanceof KeyholdError) throw schemeId;
-      return { ...prepareHashed(context, source, key, schemeId), request, principal };
-    }),
-  );
-  const { winners, losers } = firstOfEach(prepared);
-  const insertions = await context.store.insert(winners);
-  const outcomes = new Map([...losers, ...winners.map((key, place) => [key, insertions[place]] as const)]);
-  const isGone = (key: NewKey | KeyholdError) =>
-    !(key instanceof KeyholdError) && outcomes.get(key)?.outcome === "hash_scheme_gone";
-  const results = prepared.map((result, index) => {
-    if (result instanceof KeyholdError) return result;
-    return attempt(() => resultOf(context, principal, checked[index], outcomes.get(result)));
+  const prepared = await settle(authorized, ({ item, key }) => {
+    const { source } = item.input;
+    const fields =
+      "rawKey" in source
+        ? { key, ...rawKeyDigests(context, source.rawKey, lookups, slow) }
+        : prepareHashed(context, source, key, schemeIds(source));
+    const request = identify(item.input, identityOf(source), context.rings.fingerprint);
+    return { item, row: { ...fields, request, principal } };
   });
-  if (attempts <= 1 || !prepared.some(isGone)) return results;
-  await context.hashes.reload();
-  const again = checked.filter((_, index) => isGone(prepared[index] ?? lost()));
-  const later = (await importOnce(context, principal, again, attempts - 1)).values();
-  return results.map((result, index) => (isGone(prepared[index] ?? lost()) ? (later.next().value ?? lost()) : result));
+  const { winners, losers } = firstOfEach(prepared.map(({ row }) => row));
+  const inserted = await context.store.insert(winners);
+  const insertions = new Map([...losers, ...winners.map((row, place) => [row, inserted[place]] as const)]);
+  for (const { item, row } of prepared) {
+    item.outcome = attempt(() => resultOf(context, principal, item.input, insertions.get(row)));
+  }
+  const isGone = (row: NewKey) => insertions.get(row)?.outcome === "hash_scheme_gone";
+  return prepared.filter(({ row }) => isGone(row)).map(({ item }) => item);
+}
+
+/** Returns what `run` returns for each item. An error is the outcome of its item. */
+async function settle<S extends { readonly item: Item }, T>(steps: readonly S[], run: (step: S) => T): Promise<T[]> {
+  const results = await mapInSlices(steps, (step) => [step.item, attempt(() => run(step))] as const);
+  return results.flatMap(([item, result]) => {
+    if (!(result instanceof KeyholdError)) return [result];
+    item.outcome = result;
+    return [];
+  });
 }
 
 function lost(): KeyholdError {
   return new KeyholdError("INTERNAL", "an import had no result");
 }
 
-/** Like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewImport(
-  context: ImportRules & Pick<KeysContext, "lifetimes">,
-  input: NewImportInput,
-): ParsedImport {
-  const [source, parsed] = checkAll(
-    () => checkImportSource(context, input),
-    () => checkNewKey(context, input),
-  );
-  return { ...parsed, source };
-}
-
 /** Returns the key to store, if the principal may import it. */
-function authorize(context: KeysContext, principal: Principal, { input, parsed }: CheckedImport): ApiKey {
+function authorize(context: KeysContext, principal: Principal, input: ParsedImport): ApiKey {
   assertActorAllowed(input.actorId, principal);
-  requireUnsharedNames(parsed.source, principal);
+  requireUnsharedNames(input.source, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const createdBy = callerName(principal);
-  const hint = hintOf(parsed.source);
-  const key = newStoredKey({ kind: "imported", keyId, hint, parsed, now, createdBy }, input);
+  const hint = hintOf(input.source);
+  const key = newStoredKey({ kind: "imported", keyId, hint, now, createdBy }, input);
   assertCanGrant(key, principal);
   return key;
 }
@@ -192,21 +188,20 @@ function earliest(a: Date | null, b: Date | null): Date | null {
 }
 
 /** Returns the keys to insert: the first with each raw key or hash and each prefix, and repeats of its request; and the outcome of the others. */
-function firstOfEach(results: readonly (NewKey | KeyholdError)[]) {
+function firstOfEach(rows: readonly NewKey[]) {
   const first = new Map<string, NewKey>();
   const winners: NewKey[] = [];
   const losers: [NewKey, Insertion][] = [];
-  for (const result of results) {
-    if (result instanceof KeyholdError) continue;
-    const own = [result.digest, ...result.otherDigests].map(nameOf);
-    const prefix = result.hash?.lookup?.digests.slice(0, 1).map(nameOf) ?? [];
+  for (const row of rows) {
+    const own = [row.digest, ...row.otherDigests].map(nameOf);
+    const prefix = row.hash?.lookup?.digests.slice(0, 1).map(nameOf) ?? [];
     const earlier = findFirst(first, own);
-    if (earlier !== undefined && !isRepeat(result, earlier)) losers.push([result, { outcome: "raw_key_exists" }]);
+    if (earlier !== undefined && !isRepeat(row, earlier)) losers.push([row, { outcome: "raw_key_exists" }]);
     else if (earlier === undefined && findFirst(first, prefix) !== undefined)
-      losers.push([result, { outcome: "lookup_prefix_exists" }]);
-    else winners.push(result);
+      losers.push([row, { outcome: "lookup_prefix_exists" }]);
+    else winners.push(row);
     if (earlier !== undefined) continue;
-    for (const name of [...own, ...prefix]) first.set(name, first.get(name) ?? result);
+    for (const name of [...own, ...prefix]) first.set(name, first.get(name) ?? row);
   }
   return { winners, losers };
 }
@@ -227,16 +222,16 @@ function isRepeat(a: NewKey, b: NewKey): boolean {
 function resultOf(
   context: KeysContext,
   principal: Principal,
-  checked: CheckedImport | undefined,
+  input: ParsedImport,
   insertion: Insertion | undefined,
 ): ApiKey {
-  if (checked === undefined || insertion === undefined) throw lost();
-  const { input, parsed } = checked;
-  switch (insertion.outcome) {
+  switch (insertion?.outcome) {
+    case undefined:
+      throw lost();
     case "inserted":
       return insertion.key;
     case "repeated":
-      requireRepeat(input, identityOf(parsed.source), insertion.fingerprint, context.rings.fingerprint);
+      requireRepeat(input, identityOf(input.source), insertion.fingerprint, context.rings.fingerprint);
       assertCanGrant(insertion.key, principal);
       return insertion.key;
     case "lookup_prefix_exists":
@@ -248,7 +243,7 @@ function resultOf(
     case "hash_scheme_gone":
       throw new KeyholdError("CONCURRENT_CHANGE", "hash formats are being changed concurrently; retry");
     case "raw_key_exists":
-      if ("rawKey" in parsed.source) throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");
+      if ("rawKey" in input.source) throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");
       throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key_hash", "is imported already, or the key with this hash is");
   }
 }

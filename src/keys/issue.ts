@@ -7,12 +7,12 @@ import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { assertActorAllowed, assertCanGrant, isReserved } from "./authorization.ts";
 import {
-  checkNewKey,
   identify,
   type NewKeyInput,
   NO_SOURCE,
   newStoredKey,
-  type ParsedFields,
+  type ParsedNewKey,
+  parseNewKey,
   requireRepeat,
 } from "./new-key.ts";
 import type { KeysContext } from "./ports.ts";
@@ -23,10 +23,10 @@ export interface Issued {
   readonly secret: string | null;
 }
 
-/** Like `checkNewKey`. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">, input: NewKeyInput): ParsedFields {
+/** Throws `INVALID_ARGUMENT` with every invalid field. */
+export function parseNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">, input: NewKeyInput): ParsedNewKey {
   const [parsed] = checkAll(
-    () => checkNewKey(context, input),
+    () => parseNewKey(context, input),
     () => checkRestriction(input),
   );
   return parsed;
@@ -39,14 +39,13 @@ function checkRestriction({ scopes, restrictedToActorIds = [] }: NewKeyInput): v
   throw invalidArgument("restricted_to_actor_ids", description, "VALUE_NOT_ALLOWED");
 }
 
-/** Issues a key. Throws on invalid input, on scopes that the principal may not grant, and on a reused request id. */
-export async function issueKey(context: KeysContext, principal: Principal, input: NewKeyInput): Promise<Issued> {
-  const parsed = checkNewIssue(context, input);
+/** Issues a key. Throws on scopes that the principal may not grant, and on a reused request id. */
+export async function issueKey(context: KeysContext, principal: Principal, input: ParsedNewKey): Promise<Issued> {
   assertActorAllowed(input.actorId, principal);
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newStoredKey({ kind: "issued", keyId, hint, parsed, now, createdBy: callerName(principal) }, input);
+  const key = newStoredKey({ kind: "issued", keyId, hint, now, createdBy: callerName(principal) }, input);
   assertCanGrant(key, principal);
   const request = identify(input, NO_SOURCE, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);

@@ -21,40 +21,35 @@ export interface NewKeyInput extends ExpiryInput {
   readonly restrictedToActorIds?: readonly string[];
 }
 
-/** What `checkNewKey` has parsed of an input. */
-export interface ParsedFields {
+/** A valid input, with the fields that are stored in another form. */
+export interface ParsedNewKey extends NewKeyInput {
   readonly expiry: Expiry;
   /** Canonical CIDR blocks; null: any address. */
   readonly allowedCidrs: readonly string[] | null;
 }
 
-/** Returns the fields that are stored in another form. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function checkNewKey(
+/** Throws `INVALID_ARGUMENT` with every invalid field. */
+export function parseNewKey<I extends NewKeyInput>(
   { clock, lifetimes }: Pick<KeysContext, "clock" | "lifetimes">,
-  input: Pick<NewKeyInput, "scopes" | "metadata" | "ipRestriction" | keyof ExpiryInput>,
-): ParsedFields {
+  input: I,
+): I & ParsedNewKey {
   const [, , expiry, allowedCidrs] = checkAll(
     () => checkReservedScopes(input.scopes, "scopes"),
     () => checkMetadata(input.metadata, "metadata"),
     () => newExpiry(input, lifetimes, clock.now()),
     () => checkIpRestriction(input.ipRestriction, "ip_restriction"),
   );
-  return { expiry, allowedCidrs };
+  return { ...input, expiry, allowedCidrs };
 }
 
 /** The fields of a new key that do not come from its input. */
 interface DeterminedFields extends Pick<ApiKey, "kind" | "keyId" | "hint" | "createdBy"> {
-  /** As `checkNewKey` returns them. */
-  readonly parsed: ParsedFields;
   /** When it is created. */
   readonly now: number;
 }
 
 /** Returns the key to store. */
-export function newStoredKey(
-  { kind, keyId, hint, parsed, now, createdBy }: DeterminedFields,
-  input: NewKeyInput,
-): ApiKey {
+export function newStoredKey({ kind, keyId, hint, now, createdBy }: DeterminedFields, input: ParsedNewKey): ApiKey {
   const created = new Date(now);
   return {
     keyId,
@@ -66,7 +61,7 @@ export function newStoredKey(
     hint,
     createTime: created,
     updateTime: created,
-    expireTime: timeOf(parsed.expiry, now),
+    expireTime: timeOf(input.expiry, now),
     lastUsedTime: null,
     rotateTime: null,
     revokeTime: null,
@@ -74,7 +69,7 @@ export function newStoredKey(
     revocationDescription: null,
     disableTime: null,
     disableReason: null,
-    allowedCidrs: parsed.allowedCidrs,
+    allowedCidrs: input.allowedCidrs,
     restrictedToActorIds: restrictionOf(input),
     createdBy,
     hashAlgorithm: null,

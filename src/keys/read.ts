@@ -43,8 +43,11 @@ export interface Page {
 
 type PagesContext = Pick<KeysContext, "clock"> & { readonly rings: Pick<KeysContext["rings"], "pageToken"> };
 
-/** Returns the parts of a page request. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function readPageRequest({ rings, clock }: PagesContext, kind: KeyKind | null, request: PageRequest) {
+/** A page request whose fields are valid. */
+export type ParsedPageRequest = ReturnType<typeof parsePageRequest>;
+
+/** Throws `INVALID_ARGUMENT` with every invalid field. */
+export function parsePageRequest({ rings, clock }: PagesContext, kind: KeyKind | null, request: PageRequest) {
   const scope = { list: kind ?? "all", filter: request.filter, orderBy: request.orderBy };
   const opened = attempt(() => openStart(request.pageToken, scope, rings.pageToken));
   // Stays null if the filter has no now(). Later pages have that of the first one.
@@ -62,23 +65,20 @@ export function readPageRequest({ rings, clock }: PagesContext, kind: KeyKind | 
     },
     () => pageSizeOf(request.pageSize),
   );
-  return { scope, filter, order, after: start?.after ?? null, now, size };
+  return { kind, scope, filter, order, after: start?.after ?? null, now, size };
 }
 
 function openStart(pageToken: string, scope: PageList, ring: KeyRing): PageStart | null {
   return pageToken === "" ? null : openPageToken(pageToken, scope, ring);
 }
 
-/** Returns one page of keys of this kind, or of both kinds if it is null, that the caller may see. */
+/** Returns one page of the keys that the caller may see. */
 export async function listKeys(
-  context: PagesContext & { readonly store: Pick<KeysContext["store"], "list"> },
+  { store, clock, rings }: PagesContext & { readonly store: Pick<KeysContext["store"], "list"> },
   { restrictions: { actorIds } }: Pick<Principal, "restrictions">,
-  kind: KeyKind | null,
-  request: PageRequest,
+  { scope, now, size, ...query }: ParsedPageRequest,
 ): Promise<Page> {
-  const { store, clock, rings } = context;
-  const { scope, now, size, ...query } = readPageRequest(context, kind, request);
-  const found = await store.list({ kind, actorIds, ...query, limit: size + 1 }, new Date(clock.now()));
+  const found = await store.list({ actorIds, ...query, limit: size + 1 }, new Date(clock.now()));
   // AIP-158 allows a page to have fewer keys than requested.
   const keys = found.slice(0, Math.min(size, countFitting(found, responseSize)));
   const last = keys.at(-1);

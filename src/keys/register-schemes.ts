@@ -3,8 +3,8 @@ import { lookupPrefixLength } from "../hashing/input/lookup-prefix.ts";
 import type { HashedSource, ImportSource } from "./import-source.ts";
 import type { HashRegistry } from "./ports.ts";
 
-/** Returns the id of the scheme of a source, or why it cannot be stored. */
-export type SchemeIds = (source: HashedSource) => number | KeyholdError;
+/** Returns the id of the scheme of a source. Throws the error if it cannot be stored. */
+export type SchemeIds = (source: HashedSource) => number;
 
 /** Stores the schemes and prefix lengths of keys to import, each once, and tests whether their hashes can be computed. Rejects if the database cannot be read. */
 export async function registerSchemes(registry: HashRegistry, sources: readonly ImportSource[]): Promise<SchemeIds> {
@@ -13,7 +13,11 @@ export async function registerSchemes(registry: HashRegistry, sources: readonly 
     if ("rawKey" in source || results.has(nameOf(source))) continue;
     results.set(nameOf(source), await register(registry, source).catch(asResult));
   }
-  return (source) => results.get(nameOf(source)) ?? new KeyholdError("INTERNAL", "a scheme was not stored");
+  return (source) => {
+    const result = results.get(nameOf(source)) ?? new KeyholdError("INTERNAL", "a scheme was not stored");
+    if (result instanceof KeyholdError) throw result;
+    return result;
+  };
 }
 
 async function register(registry: HashRegistry, { hash, lookupPrefix }: HashedSource): Promise<number> {

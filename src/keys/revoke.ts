@@ -18,14 +18,16 @@ export function revokeKey(
   );
 }
 
-/** Revokes the key whose secret is the credential. Its holder needs no other permission; `caller` may be anonymous. */
+/**
+ * Revokes the key whose secret is the credential, with a reason that `checkOwnReason` accepts. Its holder needs no other permission; `caller` may
+ * be anonymous.
+ */
 export async function selfRevoke(
   context: KeysContext,
   caller: Principal,
   verdict: Verdict,
   reason: RevocationReason,
 ): Promise<ApiKey> {
-  checkOwnReason(reason);
   const { key, scopes } = requireOwnSecret(verdict);
   const revocation = { reason, description: null };
   return revokeKey(context, holderOf(key.keyId, scopes, caller), { keyId: key.keyId, kind: null }, revocation);

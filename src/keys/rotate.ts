@@ -22,8 +22,14 @@ export interface RotationRequest {
   readonly gracePeriod?: string | undefined;
 }
 
-/** Returns the parts of a request; `grace` in milliseconds. Throws `INVALID_ARGUMENT` with every invalid field. */
-export function readRotation({ keyId: text, gracePeriod }: RotationRequest) {
+export interface ParsedRotation {
+  readonly keyId: string;
+  /** Milliseconds; null if the old secret becomes invalid at once. */
+  readonly grace: number | null;
+}
+
+/** Throws `INVALID_ARGUMENT` with every invalid field. */
+export function parseRotation({ keyId: text, gracePeriod }: RotationRequest): ParsedRotation {
   const [keyId, grace] = checkAll(
     () => parseKeyId(text, "key_id"),
     () => (gracePeriod === undefined ? null : parseDuration(gracePeriod, "grace_period", GRACE_PERIOD_BOUNDS)),
@@ -35,10 +41,9 @@ export function readRotation({ keyId: text, gracePeriod }: RotationRequest) {
 export async function rotateKey(
   context: KeysContext,
   principal: Principal,
-  request: RotationRequest,
+  { keyId, grace }: ParsedRotation,
 ): Promise<Rotated> {
   const now = context.clock.now();
-  const { keyId, grace } = readRotation(request);
   const { secret, digest, hint } = newSecret(context, keyId);
   const graceEnd = grace === null ? null : new Date(now + grace);
   const rotation = { version: newVersion(context.random), digest, hint, graceEnd, maxGraceSecrets: MAX_GRACE_SECRETS };

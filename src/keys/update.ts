@@ -15,14 +15,16 @@ export interface UpdateInput extends Omit<KeyUpdate, "expiry"> {
   readonly expiry?: Expiry;
 }
 
-/** Updates an active key. Absent fields of `update` stay unchanged. Throws `INVALID_ARGUMENT` if it changes an immutable field. */
+/**
+ * Updates an active key by an input that `checkUpdate` accepts. Absent fields stay unchanged. Throws `INVALID_ARGUMENT` if it changes an immutable
+ * field.
+ */
 export async function updateKey(
   context: KeysContext,
   principal: Principal,
   name: KeyName & { kind: KeyKind },
   { expiry, ...input }: UpdateInput,
 ): Promise<ApiKey> {
-  checkUpdate(input, name.kind);
   const now = context.clock.now();
   const update = {
     ...input,

@@ -64,7 +64,7 @@ describe("an RPC without a policy", () => {
 
   test("is refused over the network, and its implementation never runs", async () => {
     let runs = 0;
-    const handler = async () => {
+    const handler = () => async () => {
       runs += 1;
       return {};
     };

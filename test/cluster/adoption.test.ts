@@ -5,8 +5,8 @@ import { digestAll, digestCurrent } from "../../src/credential/digest.ts";
 import { newId } from "../../src/domain/key.ts";
 import type { Verdict } from "../../src/domain/verdict.ts";
 import { deleteImportedKey } from "../../src/keys/delete.ts";
-import { deriveToken } from "../../src/keys/derive.ts";
-import { importKey } from "../../src/keys/import.ts";
+import { deriveToken, parseDerivation } from "../../src/keys/derive.ts";
+import { importKey, parseNewImport } from "../../src/keys/import.ts";
 import { getKey } from "../../src/keys/read.ts";
 import { revokeKey, selfRevoke } from "../../src/keys/revoke.ts";
 import { systemRandom } from "../../src/lib/random.ts";
@@ -163,11 +163,11 @@ describe.each(KINDS)("a key with a %s hash", (kind) => {
     const { rawKey, keyId } = await importHashed(kind);
     const row = await lockRow(sql, keyId);
     const { derive } = nodes[0].api;
-    const derivation = { ttl: undefined, scopes: [], audience: [], claims: {} };
+    const input = { ttl: undefined, scopes: [], audience: [], claims: {} };
     const tokens: string[] = [];
     for (const algorithm of ["JWT", "MACAROON"] as const) {
       const parent = await nodes[0].api.verifyStrictly(operator, rawKey);
-      tokens.push((await deriveToken(derive, operator, parent, { ...derivation, algorithm })).token);
+      tokens.push((await deriveToken(derive, parent, parseDerivation({ ...input, algorithm }, derive.limits))).token);
     }
     for (const token of tokens) expect(await everywhere(token)).toBe("VALID");
     await row.release();
@@ -232,7 +232,8 @@ describe.each(KINDS)("a key with a %s hash", (kind) => {
     await adopted(keyId);
     const again = { ...key, key: { ...key.key, keyId: key.key.keyId.replace(/^.{8}/, "01000000") } };
     if (kind === "fast") expect(await nodes[1].keys.store.insert([again])).toEqual([{ outcome: "raw_key_exists" }]);
-    const raw = importKey(nodes[1].keys, operator, { rawKey, name: "raw", actorId: "a", scopes: [], metadata: {} });
+    const input = { rawKey, name: "raw", actorId: "a", scopes: [], metadata: {} };
+    const raw = importKey(nodes[1].keys, operator, parseNewImport(nodes[1].keys, input));
     await expect(raw).rejects.toMatchObject({ code: "RAW_KEY_ALREADY_EXISTS" });
     expect(await everywhere(rawKey)).toBe("VALID");
     // Its prefix is free for another key.

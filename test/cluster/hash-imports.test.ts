@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import type { ApiKey } from "../../src/domain/key.ts";
 import { createHmacKey, deleteHmacKey, listHmacKeys } from "../../src/hashing/hmac-keys.ts";
-import { checkNewImport, importKey, importKeys, type NewImportInput } from "../../src/keys/import.ts";
+import { parseHmacKey } from "../../src/hashing/input/hmac-key.ts";
+import { importKey, importKeys, type NewImportInput, parseNewImport } from "../../src/keys/import.ts";
 import { revokeKey } from "../../src/keys/revoke.ts";
 import { openRealNode, type RealNode } from "../support/hash-nodes.ts";
 import { eventually } from "../support/keyhold.ts";
@@ -56,8 +57,8 @@ const inputOf = (hashed: Hashed, more: Partial<NewImportInput> = {}): NewImportI
   ...more,
 });
 
-const importBy = ({ keys }: RealNode, hashed: Hashed, more?: Partial<NewImportInput>) =>
-  importKey(keys, operator, inputOf(hashed, more));
+const importBy = async ({ keys }: RealNode, hashed: Hashed, more?: Partial<NewImportInput>) =>
+  importKey(keys, operator, parseNewImport(keys, inputOf(hashed, more)));
 
 const outcomeOf = async ({ api }: RealNode, rawKey: string) => {
   const verdict = await api.verify(operator, rawKey);
@@ -137,10 +138,8 @@ const outcomesOf = (results: readonly unknown[]) =>
   results.map((result) => (result instanceof KeyholdError ? result.code : "imported"));
 
 const importAll = async ({ keys }: RealNode, inputs: readonly Hashed[]) => {
-  const checked = inputs
-    .map((hashed) => inputOf(hashed))
-    .map((input) => ({ input, parsed: checkNewImport(keys, input) }));
-  return outcomesOf(await importKeys(keys, operator, checked));
+  const parsed = inputs.map((hashed) => parseNewImport(keys, inputOf(hashed)));
+  return outcomesOf(await importKeys(keys, operator, parsed));
 };
 
 describe.each(["fast", "slow"] as const)("a raw key of which a %s hash is stored", (kind) => {
@@ -282,8 +281,10 @@ describe("hash formats", () => {
 
 describe("an HMAC key", () => {
   const HMAC = { hmacKeyId: "h", key: "the key of the HMACs of another system", encoding: "UTF8" } as const;
-  const create = ({ resources }: RealNode, more = {}) =>
-    createHmacKey(resources.hashing.hmacKeys, operator, { ...HMAC, ...more });
+  const create = ({ resources }: RealNode, more = {}) => {
+    const { hmacKeyId, key, encoding } = { ...HMAC, ...more };
+    return createHmacKey(resources.hashing.hmacKeys, operator, hmacKeyId, parseHmacKey(key, encoding));
+  };
   const remove = ({ resources }: RealNode) => deleteHmacKey(resources.hashing.hmacKeys, operator, HMAC.hmacKeyId);
   const hmac = (rawKey: string, key: string = HMAC.key): Hashed => {
     const value = createHmacOf(rawKey, key);

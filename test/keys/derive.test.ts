@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import type { Valid } from "../../src/domain/verdict.ts";
-import { type Derivation, deriveToken } from "../../src/keys/derive.ts";
+import { type Derivation, deriveToken, parseDerivation } from "../../src/keys/derive.ts";
 import type { DeriveContext, TokenLimits } from "../../src/keys/ports.ts";
 import type { JsonObject } from "../../src/lib/json.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
 import { verifyJwt } from "../../src/token/jwt/verify.ts";
-import { operator } from "../support/principal.ts";
 import { activeKey, HOUR, ISSUER, NOW, RING, record } from "../token/jwt/fixtures.ts";
 
 const KEYS = loadSigningKeys([record()], RING, NOW);
@@ -43,14 +42,17 @@ function context(signer: DeriveContext["signer"], limits = LIMITS): DeriveContex
   return { clock: { now: () => NOW }, random: systemRandom, issuer: ISSUER, limits, macaroonRoot, signer };
 }
 
+function derive(context: DeriveContext, parent: Valid, derivation: Derivation) {
+  return deriveToken(context, parent, parseDerivation(derivation, context.limits));
+}
+
 function read(token: string) {
   return verifyJwt(token, { keys: (kid) => KEYS.verification.get(kid), issuer: ISSUER, now: NOW });
 }
 
 test("with a cached signing key a token is created synchronously, and lives an hour", () => {
-  const derived = deriveToken(
+  const derived = derive(
     context(() => SIGNING_KEY),
-    operator,
     PARENT,
     JWT,
   );
@@ -64,7 +66,7 @@ test("a macaroon needs no signing key", () => {
   const none = () => {
     throw new Error("not asked for");
   };
-  expect(deriveToken(context(none), operator, PARENT, { ...JWT, algorithm: "MACAROON" })).not.toBeInstanceOf(Promise);
+  expect(derive(context(none), PARENT, { ...JWT, algorithm: "MACAROON" })).not.toBeInstanceOf(Promise);
 });
 
 test("a pending signing key is awaited, and receives the lifetime of the token", async () => {
@@ -74,7 +76,7 @@ test("a pending signing key is awaited, and receives the lifetime of the token",
     lifetimes.push(expireTime);
     return promise;
   };
-  const derived = deriveToken(context(signer), operator, PARENT, { ...JWT, ttl: "2h" });
+  const derived = derive(context(signer), PARENT, { ...JWT, ttl: "2h" });
   expect(lifetimes).toEqual([NOW + 2 * HOUR]);
   resolve(SIGNING_KEY);
   expect(read((await derived).token)).toMatchObject({ ok: true });
@@ -84,9 +86,8 @@ test("a parent that expires before its token would start is refused as expired",
   const parent = { ...PARENT, expireTime: new Date(NOW + 1) };
   const refused = expect.objectContaining({ code: "CREDENTIAL_INVALID" });
   expect(() =>
-    deriveToken(
+    derive(
       context(() => SIGNING_KEY),
-      operator,
       parent,
       JWT,
     ),
@@ -96,9 +97,8 @@ test("a parent that expires before its token would start is refused as expired",
 describe("the audience of a token", () => {
   const audienceOf = (parent: readonly string[] | undefined | null, audience: readonly string[]) => {
     const token = parent === null ? null : { tokenId: "parent", claims: {}, audience: parent };
-    const derived = deriveToken(
+    const derived = derive(
       context(() => SIGNING_KEY),
-      operator,
       { ...PARENT, token },
       { ...JWT, audience },
     );
@@ -131,7 +131,7 @@ test.each(["JWT", "MACAROON"] as const)("a %s is as long as a credential may be,
   const lengthOf = async (size: number) => {
     const signer = () => SIGNING_KEY;
     const parent = { ...PARENT, scopes: ["x".repeat(size)] };
-    return (await deriveToken(context(signer), operator, parent, { ...JWT, algorithm })).token.length;
+    return (await derive(context(signer), parent, { ...JWT, algorithm })).token.length;
   };
   const lengths: number[] = [];
   const refusal = await (async () => {
@@ -144,7 +144,7 @@ test.each(["JWT", "MACAROON"] as const)("a %s is as long as a credential may be,
 test.each(["JWT", "MACAROON"] as const)("a longer life of a %s is cut to that of the server", async (algorithm) => {
   const lifeOf = async (ttl: string | undefined, limits: TokenLimits) => {
     const signer = () => SIGNING_KEY;
-    const derived = await deriveToken(context(signer, limits), operator, PARENT, { ...JWT, algorithm, ttl });
+    const derived = await derive(context(signer, limits), PARENT, { ...JWT, algorithm, ttl });
     return derived.expireTime.getTime() - NOW;
   };
   expect(await lifeOf("24h", LIMITS)).toBe(24 * HOUR);
@@ -156,7 +156,7 @@ describe.each(["JWT", "MACAROON"] as const)("registered claims in a %s", (algori
   const deriveWith = (claims: JsonObject, inherited: JsonObject = {}) => {
     const parent = { ...PARENT, token: { tokenId: "parent", claims: inherited, audience: undefined } };
     const signer = () => SIGNING_KEY;
-    return deriveToken(context(signer), operator, parent, { ...JWT, algorithm, claims });
+    return derive(context(signer), parent, { ...JWT, algorithm, claims });
   };
 
   test("are rejected unless the server allows them", async () => {

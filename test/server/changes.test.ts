@@ -5,8 +5,8 @@ import { localOperator, type Principal } from "../../src/domain/principal.ts";
 import { changeMany } from "../../src/keys/bulk.ts";
 import { deleteImportedKey } from "../../src/keys/delete.ts";
 import { revokeWithDescendants } from "../../src/keys/descendants.ts";
-import { checkNewImport, importKey, importKeys, type NewImportInput } from "../../src/keys/import.ts";
-import { issueKey } from "../../src/keys/issue.ts";
+import { importKey, importKeys, parseNewImport } from "../../src/keys/import.ts";
+import { issueKey, parseNewIssue } from "../../src/keys/issue.ts";
 import type { BulkChange } from "../../src/keys/ports.ts";
 import { getKey } from "../../src/keys/read.ts";
 import { revokeKey } from "../../src/keys/revoke.ts";
@@ -49,17 +49,17 @@ const input = (name: string, more: { scopes?: readonly string[]; requestId?: str
   ...(more.requestId === undefined ? {} : { requestId: more.requestId }),
 });
 
-const issue = (principal = alice, more = {}) => issueKey(resources.keys, principal, input("key", more));
-const raw = (name: string) => ({ ...input(name), rawKey: `raw-${randomUUID()}` });
-
-const checked = (input: NewImportInput) => ({ input, parsed: checkNewImport(resources.keys, input) });
+const issue = async (principal = alice, more = {}) =>
+  issueKey(resources.keys, principal, parseNewIssue(resources.keys, input("key", more)));
+const raw = (name: string, more = {}) =>
+  parseNewImport(resources.keys, { ...input(name), rawKey: `raw-${randomUUID()}`, ...more });
 
 test("an observer sees each verb's change once, with the key before and after it, and who made it", async () => {
   const { keys } = resources;
   const { key: issued } = await issue();
   const name = { keyId: issued.keyId, kind: "issued" } as const;
   const updated = await updateKey(keys, bob, name, { name: "renamed", metadata: {} });
-  const { key: rotated } = await rotateKey(keys, alice, { keyId: issued.keyId });
+  const { key: rotated } = await rotateKey(keys, alice, { keyId: issued.keyId, grace: null });
   const revoked = await revokeKey(keys, bob, name, revocation);
   const imported = await importKey(keys, alice, raw("imported"));
   await deleteImportedKey(keys, bob, imported.keyId);
@@ -79,7 +79,7 @@ test("an observer sees one change for each key of a bulk change, and each descen
   const token: Principal = { ...alice, method: "admin-token", subject: root.key.keyId, keyId: root.key.keyId };
   const descendants = [(await issue(token)).key, await importKey(keys, token, raw("descendant"))];
   const actorId = randomUUID();
-  const members = [1, 2].map((place) => importKey(keys, alice, { ...raw(`member ${place}`), actorId }));
+  const members = [1, 2].map((place) => importKey(keys, alice, raw(`member ${place}`, { actorId })));
   const before = new Map([...(await Promise.all(members)), ...descendants, root.key].map((key) => [key.keyId, key]));
   /** Makes a change of keys, and expects it to be seen once for each, with the key before and after it. */
   const expectSeen = async (verb: Change["verb"], keyIds: readonly string[], change: () => Promise<unknown>) => {
@@ -113,7 +113,7 @@ test("a batch import reports one change for each stored key, and none for the ot
   await importKey(resources.keys, alice, known);
   seen = [];
   const many = Array.from({ length: 150 }, (_, place) => raw(`many ${place}`));
-  const results = await importKeys(resources.keys, bob, [known, fresh, fresh, ...many].map(checked));
+  const results = await importKeys(resources.keys, bob, [known, fresh, fresh, ...many]);
   const stored = results.filter((result) => "keyId" in result);
   expect(stored).toHaveLength(151);
   const changes = seen.flat();
@@ -150,7 +150,9 @@ test("an observer sees no retries, rejected changes or failures", async () => {
   expect(seen).toEqual([]);
   await revokeKey(keys, alice, name, revocation);
   await expect(revokeKey(keys, bob, name, revocation)).rejects.toMatchObject({ code: "API_KEY_ALREADY_REVOKED" });
-  await expect(rotateKey(keys, bob, { keyId: key.keyId })).rejects.toMatchObject({ code: "API_KEY_REVOKED" });
+  await expect(rotateKey(keys, bob, { keyId: key.keyId, grace: null })).rejects.toMatchObject({
+    code: "API_KEY_REVOKED",
+  });
   expect(seen).toHaveLength(1);
 });
 

@@ -4,7 +4,7 @@ import { invalid, type Valid, type Verdict } from "../../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
 import { memoizable, memoize } from "../../lib/memoize.ts";
 import { type CredentialPlace, type CredentialSource, findCredential } from "../../lib/request-credential.ts";
-import { factsOf } from "../log-fields.ts";
+import { logFieldsOf } from "../log-fields.ts";
 import type { ApiContext } from "../row.ts";
 import type { Call } from "../rpc.ts";
 import { type GatewayDecision, malformed, NO_STORE, rejected, UNAUTHENTICATED } from "./decision.ts";
@@ -28,7 +28,7 @@ export interface GatewaySettings {
  * Decides about a request that a gateway asks about. The caller is the gateway. Throws or rejects if there is no verdict, as without a
  * database: `failed` returns the decision then.
  */
-export type Authorize = (request: GatewayRequest, caller: Principal, call: Call) => MaybePromise<GatewayDecision>;
+export type Authorize = (request: GatewayRequest) => (caller: Principal, call: Call) => MaybePromise<GatewayDecision>;
 
 const TOO_LONG = invalid("INVALID_FORMAT", "the credential is too long");
 
@@ -42,7 +42,7 @@ export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: Ga
     const identity = identityOf(verdict, metadata);
     return { status: 200, headers: [NO_STORE, ...identityHeaders(identity)], identity, body: "" };
   });
-  return (request, caller, call) => {
+  return (request) => (caller, call) => {
     const credential = findCredential(credentials, request);
     if (typeof credential !== "string") {
       call.log.add(credential === undefined ? MISSING : MALFORMED);
@@ -51,10 +51,9 @@ export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: Ga
     // Not by the header Cache-Control, which is the client's: it would make every request a read of the database.
     const verdict =
       credential.length > MAX_CREDENTIAL_BYTES ? TOO_LONG : verify(caller, credential, "default", request);
-    const decide = (known: Verdict): GatewayDecision => {
-      call.log.add(factsOf(known));
-      return known.valid ? allowed(known) : rejected(known, request.requiredScopes);
-    };
-    return andThen(verdict, decide);
+    return andThen(verdict, (verdict: Verdict) => {
+      call.log.add(logFieldsOf(verdict));
+      return verdict.valid ? allowed(verdict) : rejected(verdict, request.requiredScopes);
+    });
   };
 }

@@ -3,19 +3,18 @@ import {
   VerifyApiKeyRequestSchema,
   TokenAlgorithm as WireTokenAlgorithm,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { invalidArgument } from "../../domain/errors.ts";
 import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { requireFit } from "../../domain/response-size.ts";
 import { invalid } from "../../domain/verdict.ts";
-import { checkDerivation, deriveToken, type TokenAlgorithm } from "../../keys/derive.ts";
+import { deriveToken, parseDerivation, type TokenAlgorithm } from "../../keys/derive.ts";
 import { revokeWithDescendants } from "../../keys/descendants.ts";
 import { disableKey, enableKey } from "../../keys/disable.ts";
 import type { KeyName } from "../../keys/ports.ts";
-import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
+import { getKey, listKeys, pageSizeOf, parsePageRequest } from "../../keys/read.ts";
 import { keyNotFound } from "../../keys/rejection.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
-import { factsOf } from "../log-fields.ts";
+import { logFieldsOf } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { violationsOf } from "../validation.ts";
 import { bulkDisableApiKeys, bulkRevokeApiKeys, controlOf } from "./bulk-changes.ts";
@@ -32,22 +31,17 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   deriveToken: {
     implement:
       ({ derive, verifyStrictly }) =>
-      ({ credential, algorithm: wire, ttl, scopes, audience, customClaims }, principal, call) => {
-        const algorithm = ALGORITHMS.get(wire);
-        if (algorithm === undefined)
-          throw invalidArgument("algorithm", "is not one that Keyhold knows", "UNKNOWN_ENUM_VALUE");
-        const derivation = { algorithm, ttl, scopes, audience, claims: customClaims ?? {} };
-        return andThen(verifyStrictly(principal, credential, FOR_DERIVATION), (parent) => {
-          call.log.add(factsOf(parent));
-          return andThen(
-            deriveToken(derive, principal, parent, derivation),
-            ({ expireTime, scopes, audience, ...token }) => ({
+      ({ credential, algorithm, ttl, scopes, audience, customClaims }) => {
+        const input = { algorithm: tokenAlgorithm(algorithm), ttl, scopes, audience, claims: customClaims ?? {} };
+        const derivation = parseDerivation(input, derive.limits);
+        return (principal, call) =>
+          andThen(verifyStrictly(principal, credential, FOR_DERIVATION), (parent) => {
+            call.log.add(logFieldsOf(parent));
+            return andThen(deriveToken(derive, parent, derivation), ({ expireTime, scopes, audience, ...token }) => ({
               token: { ...token, scopes: [...scopes], audience: [...audience], expireTime: timestamp(expireTime) },
-            }),
-          );
-        });
+            }));
+          });
       },
-    check: ({ ttl, customClaims }, { derive }) => checkDerivation({ ttl, claims: customClaims ?? {} }, derive.limits),
     policy: "keyhold:derive",
     idempotency: "none",
     mayAnswerFromCache: true,
@@ -55,9 +49,9 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   verifyApiKey: {
     implement: ({ verify, issuer }) => {
       const verification = verificationBy(issuer);
-      return (request, principal, call) =>
+      return (request) => (principal, call) =>
         andThen(verify(principal, request.credential, cacheModeOf(call), request), (verdict) => {
-          call.log.add(factsOf(verdict));
+          call.log.add(logFieldsOf(verdict));
           return verification(verdict).response;
         });
     },
@@ -69,19 +63,20 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   batchVerifyApiKeys: {
     implement: ({ verifyAll, issuer }) => {
       const verification = verificationBy(issuer);
-      return ({ requests }, principal, call) => {
+      return ({ requests }) => {
         const broken = requests.map((request) => {
           const [violation] = violationsOf(VerifyApiKeyRequestSchema, request);
           return violation && invalid("INVALID_FORMAT", `${violation.field}: ${violation.description}`);
         });
         const sound = requests.filter((_, index) => broken[index] === undefined);
-        return andThen(verifyAll(principal, sound, cacheModeOf(call)), (verdicts) => {
-          const next = verdicts.values();
-          const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
-          const described = results.map(verification);
-          requireFit(described, ({ bytes }) => bytes);
-          return { results: described.map(({ response }) => response) };
-        });
+        return (principal, call) =>
+          andThen(verifyAll(principal, sound, cacheModeOf(call)), (verdicts) => {
+            const next = verdicts.values();
+            const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
+            const described = results.map(verification);
+            requireFit(described, ({ bytes }) => bytes);
+            return { results: described.map(({ response }) => response) };
+          });
       };
     },
     policy: "keyhold:verify",
@@ -92,7 +87,8 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   getApiKey: {
     implement:
       ({ keys }) =>
-      async ({ keyId }, principal) =>
+      ({ keyId }) =>
+      async (principal) =>
         apiKey(await getKey(keys, principal, null, keyId), keys.clock.now()),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
@@ -101,12 +97,14 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   listApiKeys: {
     implement:
       ({ keys }) =>
-      async (request, principal) => {
-        const page = await listKeys(keys, principal, null, request);
-        const now = keys.clock.now();
-        return { apiKeys: page.keys.map((key) => apiKey(key, now)), nextPageToken: page.nextPageToken };
+      (request) => {
+        const page = parsePageRequest(keys, null, request);
+        return async (principal) => {
+          const { keys: found, nextPageToken } = await listKeys(keys, principal, page);
+          const now = keys.clock.now();
+          return { apiKeys: found.map((key) => apiKey(key, now)), nextPageToken };
+        };
       },
-    check: (request, { keys }) => readPageRequest(keys, null, request),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
     cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
@@ -114,30 +112,32 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   explainApiKey: {
     implement:
       ({ explain, keys }) =>
-      async (request, principal, call) => {
+      (request) => {
         const subject = readSubject(request);
-        const found = await explain(principal, subject, request);
-        if (found === null) throw keyNotFound({ keyId: request.keyId, kind: null });
-        call.log.add(factsOf(found.verdict));
-        return explanation(found, keys.clock.now());
+        return async (principal, call) => {
+          const explained = await explain(principal, subject, request);
+          if (explained === null) throw keyNotFound({ keyId: request.keyId, kind: null });
+          call.log.add(logFieldsOf(explained.verdict));
+          return explanation(explained, keys.clock.now());
+        };
       },
-    check: readSubject,
     policy: "keyhold:keys.read",
     idempotency: "idempotent",
   },
   revokeApiKey: {
-    implement: (context) => async (request, principal, call) => {
+    implement: (context) => (request) => {
       const { keys } = context;
+      const name = nameOf(request);
       const description = request.revocationDescription ?? null;
       const revocation = { reason: revocationReason(request.reason), description };
-      const name = nameOf(request);
-      if (!request.includeDescendants)
-        return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
-      const control = controlOf(context, call);
-      const { key, ...progress } = await revokeWithDescendants(keys, principal, name, revocation, control);
-      return { ...revokedApiKey(key, keys.clock.now()), ...progress };
+      return async (principal, call) => {
+        if (!request.includeDescendants)
+          return revokedApiKey(await revokeKey(keys, principal, name, revocation), keys.clock.now());
+        const control = controlOf(context, call);
+        const { key, ...progress } = await revokeWithDescendants(keys, principal, name, revocation, control);
+        return { ...revokedApiKey(key, keys.clock.now()), ...progress };
+      };
     },
-    check: ({ keyId }) => parseKeyId(keyId, "key_id"),
     policy: "keyhold:keys.revoke",
     idempotency: "none",
     isReserved: true,
@@ -146,9 +146,10 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   disableApiKey: {
     implement:
       ({ keys }) =>
-      async (request, principal) =>
-        apiKey(await disableKey(keys, principal, nameOf(request), request.reason ?? null), keys.clock.now()),
-    check: ({ keyId }) => parseKeyId(keyId, "key_id"),
+      ({ reason = null, ...request }) => {
+        const name = nameOf(request);
+        return async (principal) => apiKey(await disableKey(keys, principal, name, reason), keys.clock.now());
+      },
     policy: "keyhold:keys.disable",
     idempotency: "idempotent",
     isReserved: true,
@@ -157,9 +158,10 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   enableApiKey: {
     implement:
       ({ keys }) =>
-      async (request, principal) =>
-        apiKey(await enableKey(keys, principal, nameOf(request)), keys.clock.now()),
-    check: ({ keyId }) => parseKeyId(keyId, "key_id"),
+      (request) => {
+        const name = nameOf(request);
+        return async (principal) => apiKey(await enableKey(keys, principal, name), keys.clock.now());
+      },
     policy: "keyhold:keys.disable",
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
@@ -168,10 +170,10 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
   bulkDisableApiKeys,
 };
 
-const ALGORITHMS: ReadonlyMap<WireTokenAlgorithm, TokenAlgorithm> = new Map([
-  [WireTokenAlgorithm.JWT, "JWT"],
-  [WireTokenAlgorithm.MACAROON, "MACAROON"],
-]);
+/** The rules of the proto reject other values. */
+function tokenAlgorithm(wire: WireTokenAlgorithm): TokenAlgorithm {
+  return wire === WireTokenAlgorithm.MACAROON ? "MACAROON" : "JWT";
+}
 
 /** Returns the key of a request with its kind, which the collection in the path requires. */
 function nameOf({ keyId, collection }: { readonly keyId: string; readonly collection: string }): KeyName {

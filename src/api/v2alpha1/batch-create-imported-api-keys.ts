@@ -12,12 +12,12 @@ import { attempt, type ErrorCode, KeyholdError } from "../../domain/errors.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import { callerName, type Principal } from "../../domain/principal.ts";
 import { countFitting, errorSize, requireFit, responseSize } from "../../domain/response-size.ts";
-import { type CheckedImport, checkNewImport, importKeys } from "../../keys/import.ts";
+import { importKeys, type ParsedImport, parseNewImport } from "../../keys/import.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
 import { CODES, toConnectError } from "../errors.ts";
 import { logKeys } from "../log-fields.ts";
 import type { ApiContext, Handler } from "../row.ts";
-import { validated } from "../validation.ts";
+import { parseValid } from "../validation.ts";
 import { importInput } from "./import-input.ts";
 import { importedApiKey } from "./key-resources.ts";
 
@@ -38,48 +38,45 @@ const ITEM_ERRORS: ReadonlyMap<ErrorCode, BatchCreateImportedApiKeysError> = new
 export function batchCreateImportedApiKeys({
   keys,
 }: ApiContext): Handler<typeof ImportedApiKeysService.method.batchCreateImportedApiKeys> {
-  const checkItem = (request: CreateImportedApiKeyRequest): CheckedImport => {
-    const check = () => {
-      const input = importInput(request);
-      return { input, parsed: checkNewImport(keys, input) };
-    };
-    return validated(CreateImportedApiKeyRequestSchema, request, check);
-  };
+  const parse = (request: CreateImportedApiKeyRequest) =>
+    parseValid(CreateImportedApiKeyRequestSchema, request, () => parseNewImport(keys, importInput(request)));
   const importValid = async (requests: readonly CreateImportedApiKeyRequest[], principal: Principal) => {
-    const items = await mapInSlices(requests, (request) => attempt(() => checkItem(request)));
+    const items = await mapInSlices(requests, (request) => attempt(() => parse(request)));
     const createdBy = callerName(principal);
-    requireFit(items, (item) => (isChecked(item) ? createdSize(item, createdBy) : errorSize(item.message)));
-    const imported = (await importKeys(keys, principal, items.filter(isChecked))).values();
-    return items.map((item): Outcome => (isChecked(item) ? (imported.next().value ?? internal()) : item));
+    requireFit(items, (item) => (isValid(item) ? createdSize(item, createdBy) : errorSize(item.message)));
+    const imported = (await importKeys(keys, principal, items.filter(isValid))).values();
+    return items.map((item): Outcome => (isValid(item) ? (imported.next().value ?? internal()) : item));
   };
-  return async ({ requests }, principal, call) => {
-    const outcomes = await importValid(requests, principal);
-    logKeys(
-      call.log,
-      outcomes.flatMap((outcome) => (outcome instanceof KeyholdError ? [] : [outcome.keyId])),
-    );
-    const now = keys.clock.now();
-    const failures = outcomes.filter((outcome) => outcome instanceof KeyholdError);
-    const response = {
-      results: outcomes.map((outcome, index) => toResult(outcome, index, now, requests[index]?.rawKey ?? "")),
-      successCount: outcomes.length - failures.length,
-      failureCount: failures.length,
+  // The items are parsed when the call is executed, because they may take many ticks of the event loop.
+  return ({ requests }) =>
+    async (principal, call) => {
+      const outcomes = await importValid(requests, principal);
+      logKeys(
+        call.log,
+        outcomes.flatMap((outcome) => (outcome instanceof KeyholdError ? [] : [outcome.keyId])),
+      );
+      const now = keys.clock.now();
+      const failures = outcomes.filter((outcome) => outcome instanceof KeyholdError);
+      const response = {
+        results: outcomes.map((outcome, index) => toResult(outcome, index, now, requests[index]?.rawKey ?? "")),
+        successCount: outcomes.length - failures.length,
+        failureCount: failures.length,
+      };
+      if (failures.length < outcomes.length) return response;
+      const results = response.results.slice(0, countFitting(response.results, failureSize, call.maxDetailBytes));
+      const desc = BatchCreateImportedApiKeysResponseSchema;
+      throw toConnectError(allFailed(failures, results.length), [
+        { desc, value: create(desc, { ...response, results }) },
+      ]);
     };
-    if (failures.length < outcomes.length) return response;
-    const results = response.results.slice(0, countFitting(response.results, failureSize, call.maxDetailBytes));
-    const desc = BatchCreateImportedApiKeysResponseSchema;
-    throw toConnectError(allFailed(failures, results.length), [
-      { desc, value: create(desc, { ...response, results }) },
-    ]);
-  };
 }
 
 /** Returns an upper bound of the bytes of the key that an item creates. */
-function createdSize({ input, parsed: { allowedCidrs } }: CheckedImport, createdBy: string): number {
-  return responseSize({ ...input, createdBy, allowedCidrs, warnings: rawKeyWarnings(input.rawKey) });
+function createdSize(input: ParsedImport, createdBy: string): number {
+  return responseSize({ ...input, createdBy, warnings: rawKeyWarnings(input.rawKey) });
 }
 
-function isChecked(item: CheckedImport | KeyholdError): item is CheckedImport {
+function isValid(item: ParsedImport | KeyholdError): item is ParsedImport {
   return !(item instanceof KeyholdError);
 }
 

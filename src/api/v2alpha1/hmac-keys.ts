@@ -1,4 +1,4 @@
-import type { CreateHmacKeyRequest, HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
+import type { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { createHmacKey, deleteHmacKey, listHmacKeys } from "../../hashing/hmac-keys.ts";
 import { parseHmacKey } from "../../hashing/input/hmac-key.ts";
 import type { ListedHmacKey } from "../../hashing/store.ts";
@@ -10,26 +10,26 @@ export const hmacKeys: ServiceRows<typeof HmacKeysService> = {
   createHmacKey: {
     implement:
       ({ hmacKeys }) =>
-      async (request, principal) =>
-        hmacKey(await createHmacKey(hmacKeys, principal, readKey(request))),
-    check: (request) => {
-      const { key, encoding } = readKey(request);
-      return parseHmacKey(key, encoding);
-    },
+      ({ hmacKeyId, key, encoding }) => {
+        const secret = parseHmacKey(key, textEncoding(encoding, "encoding"));
+        return async (principal) => hmacKey(await createHmacKey(hmacKeys, principal, hmacKeyId, secret));
+      },
     policy: "keyhold:keys.import",
     idempotency: "idempotent",
   },
   listHmacKeys: {
     implement:
       ({ hmacKeys }) =>
-      async (_, principal) => ({ hmacKeys: (await listHmacKeys(hmacKeys, principal)).map(hmacKey) }),
+      () =>
+      async (principal) => ({ hmacKeys: (await listHmacKeys(hmacKeys, principal)).map(hmacKey) }),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
   },
   deleteHmacKey: {
     implement:
       ({ hmacKeys }) =>
-      async ({ hmacKeyId }, principal) => {
+      ({ hmacKeyId }) =>
+      async (principal) => {
         await deleteHmacKey(hmacKeys, principal, hmacKeyId);
         return {};
       },
@@ -37,10 +37,6 @@ export const hmacKeys: ServiceRows<typeof HmacKeysService> = {
     idempotency: "idempotent",
   },
 };
-
-function readKey({ hmacKeyId, key, encoding }: CreateHmacKeyRequest) {
-  return { hmacKeyId, key, encoding: textEncoding(encoding, "encoding") };
-}
 
 function hmacKey({ createTime, ...key }: ListedHmacKey) {
   return { ...key, createTime: timestamp(createTime) };

@@ -1,11 +1,10 @@
 import {
   ImportedApiKeySchema,
   type ImportedApiKeysService,
-  type UpdateImportedApiKeyRequest,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { deleteImportedKey } from "../../keys/delete.ts";
-import { checkNewImport, importKey } from "../../keys/import.ts";
-import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
+import { importKey, parseNewImport } from "../../keys/import.ts";
+import { getKey, listKeys, pageSizeOf, parsePageRequest } from "../../keys/read.ts";
 import { updateKey } from "../../keys/update.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { batchCreateImportedApiKeys } from "./batch-create-imported-api-keys.ts";
@@ -17,9 +16,10 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
   createImportedApiKey: {
     implement:
       ({ keys }) =>
-      async (request, principal) =>
-        importedApiKey(await importKey(keys, principal, importInput(request)), keys.clock.now()),
-    check: (request, { keys }) => checkNewImport(keys, importInput(request)),
+      (request) => {
+        const input = parseNewImport(keys, importInput(request));
+        return async (principal) => importedApiKey(await importKey(keys, principal, input), keys.clock.now());
+      },
     policy: "keyhold:keys.import",
     idempotency: "request_id",
     keyId: (_, { keyId }) => keyId,
@@ -35,7 +35,8 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
   getImportedApiKey: {
     implement:
       ({ keys }) =>
-      async ({ keyId }, principal) =>
+      ({ keyId }) =>
+      async (principal) =>
         importedApiKey(await getKey(keys, principal, "imported", keyId), keys.clock.now()),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
@@ -44,12 +45,14 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
   listImportedApiKeys: {
     implement:
       ({ keys }) =>
-      async (request, principal) => {
-        const page = await listKeys(keys, principal, "imported", request);
-        const now = keys.clock.now();
-        return { importedApiKeys: page.keys.map((key) => importedApiKey(key, now)), nextPageToken: page.nextPageToken };
+      (request) => {
+        const page = parsePageRequest(keys, "imported", request);
+        return async (principal) => {
+          const { keys: found, nextPageToken } = await listKeys(keys, principal, page);
+          const now = keys.clock.now();
+          return { importedApiKeys: found.map((key) => importedApiKey(key, now)), nextPageToken };
+        };
       },
-    check: (request, { keys }) => readPageRequest(keys, "imported", request),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
     cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
@@ -57,12 +60,10 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
   updateImportedApiKey: {
     implement:
       ({ keys }) =>
-      async (request, principal) => {
-        const { name, update } = readUpdateImported(request);
-        const key = await updateKey(keys, principal, name, update);
-        return importedApiKey(key, keys.clock.now());
+      ({ importedApiKey: resource, updateMask }) => {
+        const { name, update } = readUpdate("imported", ImportedApiKeySchema, resource, updateMask);
+        return async (principal) => importedApiKey(await updateKey(keys, principal, name, update), keys.clock.now());
       },
-    check: readUpdateImported,
     policy: "keyhold:keys.update",
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
@@ -70,7 +71,8 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
   deleteImportedApiKey: {
     implement:
       ({ keys }) =>
-      async ({ keyId }, principal) => {
+      ({ keyId }) =>
+      async (principal) => {
         await deleteImportedKey(keys, principal, keyId);
         return {};
       },
@@ -79,7 +81,3 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
     keyId: ({ keyId }) => keyId,
   },
 };
-
-function readUpdateImported({ importedApiKey, updateMask }: UpdateImportedApiKeyRequest) {
-  return readUpdate("imported", ImportedApiKeySchema, importedApiKey, updateMask);
-}

@@ -1,11 +1,7 @@
-import {
-  IssuedApiKeySchema,
-  type IssuedApiKeysService,
-  type UpdateIssuedApiKeyRequest,
-} from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { checkNewIssue, issueKey } from "../../keys/issue.ts";
-import { getKey, listKeys, pageSizeOf, readPageRequest } from "../../keys/read.ts";
-import { readRotation, rotateKey } from "../../keys/rotate.ts";
+import { IssuedApiKeySchema, type IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { issueKey, parseNewIssue } from "../../keys/issue.ts";
+import { getKey, listKeys, pageSizeOf, parsePageRequest } from "../../keys/read.ts";
+import { parseRotation, rotateKey } from "../../keys/rotate.ts";
 import { updateKey } from "../../keys/update.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { issuedApiKey } from "./key-resources.ts";
@@ -15,11 +11,13 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
   createIssuedApiKey: {
     implement:
       ({ keys }) =>
-      async (request, principal) => {
-        const { key, secret } = await issueKey(keys, principal, request);
-        return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
+      (request) => {
+        const input = parseNewIssue(keys, request);
+        return async (principal) => {
+          const { key, secret } = await issueKey(keys, principal, input);
+          return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
+        };
       },
-    check: (request, { keys }) => checkNewIssue(keys, request),
     policy: "keyhold:keys.issue",
     idempotency: "request_id",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
@@ -27,7 +25,8 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
   getIssuedApiKey: {
     implement:
       ({ keys }) =>
-      async ({ keyId }, principal) =>
+      ({ keyId }) =>
+      async (principal) =>
         issuedApiKey(await getKey(keys, principal, "issued", keyId), keys.clock.now()),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
@@ -36,12 +35,14 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
   listIssuedApiKeys: {
     implement:
       ({ keys }) =>
-      async (request, principal) => {
-        const page = await listKeys(keys, principal, "issued", request);
-        const now = keys.clock.now();
-        return { issuedApiKeys: page.keys.map((key) => issuedApiKey(key, now)), nextPageToken: page.nextPageToken };
+      (request) => {
+        const page = parsePageRequest(keys, "issued", request);
+        return async (principal) => {
+          const { keys: found, nextPageToken } = await listKeys(keys, principal, page);
+          const now = keys.clock.now();
+          return { issuedApiKeys: found.map((key) => issuedApiKey(key, now)), nextPageToken };
+        };
       },
-    check: (request, { keys }) => readPageRequest(keys, "issued", request),
     policy: "keyhold:keys.read",
     idempotency: "no side effects",
     cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
@@ -49,12 +50,10 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
   updateIssuedApiKey: {
     implement:
       ({ keys }) =>
-      async (request, principal) => {
-        const { name, update } = readUpdateIssued(request);
-        const key = await updateKey(keys, principal, name, update);
-        return issuedApiKey(key, keys.clock.now());
+      ({ issuedApiKey: resource, updateMask }) => {
+        const { name, update } = readUpdate("issued", IssuedApiKeySchema, resource, updateMask);
+        return async (principal) => issuedApiKey(await updateKey(keys, principal, name, update), keys.clock.now());
       },
-    check: readUpdateIssued,
     policy: "keyhold:keys.update",
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
@@ -62,17 +61,15 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
   rotateIssuedApiKey: {
     implement:
       ({ keys }) =>
-      async (request, principal) => {
-        const { key, secret } = await rotateKey(keys, principal, request);
-        return { secret, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
+      (request) => {
+        const rotation = parseRotation(request);
+        return async (principal) => {
+          const { key, secret } = await rotateKey(keys, principal, rotation);
+          return { secret, issuedApiKey: issuedApiKey(key, keys.clock.now()) };
+        };
       },
-    check: readRotation,
     policy: "keyhold:keys.rotate",
     idempotency: "none",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
   },
 };
-
-function readUpdateIssued({ issuedApiKey, updateMask }: UpdateIssuedApiKeyRequest) {
-  return readUpdate("issued", IssuedApiKeySchema, issuedApiKey, updateMask);
-}

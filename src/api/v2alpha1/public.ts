@@ -11,16 +11,15 @@ export const selfService: ServiceRows<typeof SelfServiceService> = {
   selfRevokeApiKey: {
     implement:
       ({ keys, verifyReserved }) =>
-      async ({ credential, reason }, principal) => {
-        const key = await selfRevoke(
-          keys,
-          principal,
-          await verifyReserved(principal, credential),
-          revocationReason(reason),
-        );
-        return { ...revokedApiKey(key, keys.clock.now()), $typeName: undefined };
+      (request) => {
+        const reason = revocationReason(request.reason);
+        checkOwnReason(reason);
+        return async (principal) => {
+          const verdict = await verifyReserved(principal, request.credential);
+          const key = await selfRevoke(keys, principal, verdict, reason);
+          return { ...revokedApiKey(key, keys.clock.now()), $typeName: undefined };
+        };
       },
-    check: ({ reason }) => checkOwnReason(revocationReason(reason)),
     policy: "public",
     idempotency: "none",
     isReserved: true,
@@ -37,7 +36,8 @@ export const derivedKeys: ServiceRows<typeof DerivedKeysService> = {
   getJwks: {
     implement:
       ({ jwks }) =>
-      async (_request, _principal, call) => {
+      () =>
+      async (_principal, call) => {
         const document = await jwks();
         call.setHeader("cache-control", `public, max-age=${MAX_AGE}`);
         call.setHeader("etag", jwksEtag(document));

@@ -5,10 +5,10 @@ import {
   RawKeyHashSchema,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { importInput } from "../../api/v2alpha1/import-input.ts";
-import { validated } from "../../api/validation.ts";
+import { parseValid } from "../../api/validation.ts";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { UNLIMITED } from "../../domain/expiry.ts";
-import { checkNewImport } from "../../keys/import.ts";
+import { parseNewImport } from "../../keys/import.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
@@ -39,7 +39,7 @@ export function requestOf({ content }: Row, options: RowOptions): CreateImported
  */
 function requireImportable(request: CreateImportedApiKeyRequest): void {
   const local = { clock: systemClock, lifetimes: UNLIMITED, looksLikeOurs: () => false };
-  validated(CreateImportedApiKeyRequestSchema, request, (message) => checkNewImport(local, importInput(message)));
+  parseValid(CreateImportedApiKeyRequestSchema, request, (message) => parseNewImport(local, importInput(message)));
 }
 
 function toRequest(fields: Fields, { adoptBeforeTime, ...defaults }: HashDefaults): CreateImportedApiKeyRequest {

@@ -47,8 +47,7 @@ export function createExtAuthz(
     method,
     policy: GATEWAY_SCOPE,
     mayAnswerFromCache: true,
-    handler: (checked: CheckedRequest, caller: Principal, call: Call) =>
-      authorize(new EnvoyRequest(checked, clientAddressOf), caller, call),
+    handler: (checked: CheckedRequest) => authorize(new EnvoyRequest(checked, clientAddressOf)),
   } as const;
   return createPipeline(endpoint, guard, limiter);
 }

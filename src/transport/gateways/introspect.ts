@@ -1,10 +1,8 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FormParameters, Introspect, Introspection } from "../../api/introspection.ts";
-import type { Call } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
 import { invalidArgument } from "../../domain/errors.ts";
-import type { Principal } from "../../domain/principal.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
 import { redactName } from "../../lib/redact-name.ts";
@@ -42,7 +40,7 @@ export function createIntrospection(
     policy: POLICY,
     acceptsBasic: true,
     mayAnswerFromCache: true,
-    handler: (body: Uint8Array, caller: Principal, call: Call) => introspect(readForm(body), caller, call),
+    handler: (body: Uint8Array) => introspect(readForm(body)),
   } as const;
   return createPipeline(endpoint, guard, limiter);
 }

@@ -23,9 +23,8 @@ export interface Endpoint<Request, Response> extends GuardedRpc {
   readonly name: string;
   /** As in `RpcRow`. */
   readonly mayAnswerFromCache?: boolean;
-  /** Throws `INVALID_ARGUMENT`. */
-  validate?(request: Request): void;
-  handler(request: Request, principal: Principal, call: Call): MaybePromise<Response>;
+  /** Parses a request, and returns the function that executes it. Throws `INVALID_ARGUMENT`. */
+  handler(request: Request): (principal: Principal, call: Call) => MaybePromise<Response>;
   /** As in `RpcRow`. */
   cost?(request: Request): number;
   /** As in `RpcRow`. */
@@ -61,9 +60,9 @@ export function createPipeline<Request, Response>(
     return response;
   };
   const answer = (request: Request, principal: Principal, call: Call): MaybePromise<Response> => {
-    endpoint.validate?.(request);
+    const execute = endpoint.handler(request);
     if (mayAnswerFromCache !== true) limiter.assertCapacity(countedCaller(principal));
-    const response = endpoint.handler(request, principal, call);
+    const response = execute(principal, call);
     if (!(response instanceof Promise)) return logKey(response, request, call);
     const answered = limiter.track(response, countedCaller(principal), endpoint.cost?.(request));
     return endpoint.keyId === undefined ? answered : answered.then((value) => logKey(value, request, call));

@@ -1,7 +1,7 @@
 import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import type { Implementation } from "../../api/row.ts";
 import type { Rpc } from "../../api/rpc.ts";
-import { requireValid } from "../../api/validation.ts";
+import { parseValid } from "../../api/validation.ts";
 import type { Guard } from "../../auth/guard.ts";
 import type { Tracing } from "../../observability/tracing.ts";
 import { rpcName } from "../wire/protocol.ts";
@@ -20,12 +20,12 @@ export function createRpc(
   limiter: ConcurrencyLimiter,
   tracing?: Tracing,
 ): Rpc {
-  const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, check } = implementation;
+  const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, handler } = implementation;
   const name = rpcName(implementation);
   const endpoint = {
     ...implementation,
     name,
-    validate: (request: Message) => requireValid(method.input, request, check),
+    handler: (request: Message) => parseValid(method.input, request, handler),
   };
   const pipeline = createPipeline<Message, Response>(endpoint, guard, limiter);
   return { method, maxRequestBytes, acceptsCompression, ...tracePipeline(name, pipeline, tracing) };

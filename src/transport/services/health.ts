@@ -55,10 +55,12 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
     idempotency: "no side effects",
     maxRequestBytes: MAX_REQUEST_BYTES,
     acceptsCompression: false,
-    handler: async ({ service }) => {
-      if (!names.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
-      return { status: await statusNow() };
-    },
+    handler:
+      ({ service }) =>
+      async () => {
+        if (!names.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
+        return { status: await statusNow() };
+      },
   };
   const watch: StreamingRpc<typeof Health.method.watch> = {
     method: Health.method.watch,

@@ -18,7 +18,7 @@ const RETRIES = [...page.matchAll(/^\| (`\w+`[^|]*) \| ([^|]+) \|$/gm)].map(([, 
 }));
 
 const jwksRow: TableRow<typeof DerivedKeysService.method.getJwks> = {
-  implement: () => () => ({}),
+  implement: () => () => () => ({}),
   policy: "public",
   idempotency: "no side effects",
 };

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
 import { Writable } from "node:stream";
-import type { DescMethodUnary } from "@bufbuild/protobuf";
+import type { DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance } from "fastify";
 import { pino } from "pino";
@@ -14,7 +14,11 @@ import { createServer, type ServerOptions } from "../../../src/transport/server.
 import { bareServer } from "../../support/bare-server.ts";
 import type { Json } from "../../support/rest.ts";
 
-type Verify = Handler<typeof ApiKeysService.method.verifyApiKey>;
+type Respond<M extends DescMethodUnary> = (
+  request: MessageShape<M["input"]>,
+  ...admitted: Parameters<ReturnType<Handler<M>>>
+) => ReturnType<ReturnType<Handler<M>>>;
+type Verify = Respond<typeof ApiKeysService.method.verifyApiKey>;
 
 /** In bytes; small, so that a body above it is sent quickly. */
 export const MAX_REQUEST_BYTES = 4096;
@@ -97,13 +101,17 @@ function implementations(calls: EventEmitter): Implementation[] {
   };
   const verify: Verify = (request, ...admitted) =>
     request.credential === "wait" ? waiting(request, ...admitted) : handler(request, ...admitted);
-  const batch: Handler<typeof batchVerifyApiKeys> = ({ requests }) => ({
+  const batch: Respond<typeof batchVerifyApiKeys> = ({ requests }) => ({
     results: requests.map(({ credential }) => ({ actorId: credential })),
   });
   return [rpc(verifyApiKey, verify, MAX_REQUEST_BYTES), rpc(batchVerifyApiKeys, batch, MAX_BATCH_BYTES)];
 }
 
-function rpc<M extends DescMethodUnary>(method: M, handler: Handler<M>, maxRequestBytes: number): Implementation {
+function rpc<M extends DescMethodUnary>(method: M, respond: Respond<M>, maxRequestBytes: number): Implementation {
+  const handler: Handler<M> =
+    (request) =>
+    (...admitted) =>
+      respond(request, ...admitted);
   return { method, handler, policy: "keyhold:verify", idempotency: "idempotent", maxRequestBytes };
 }
 

@@ -33,14 +33,13 @@ function heldRpc(
   const held: PromiseWithResolvers<Fields>[] = [];
   const lines: Fields[] = [];
   const faults: unknown[] = [];
-  const handler = (): MaybePromise<Fields> => {
+  const handler = () => (): MaybePromise<Fields> => {
     const answer = Promise.withResolvers<Fields>();
     held.push(answer);
     return respond?.() ?? answer.promise;
   };
-  const found = rowOf(method);
-  if (found === undefined) throw new TypeError(`${method.name} has no row`);
-  const { check: _, ...row } = found;
+  const row = rowOf(method);
+  if (row === undefined) throw new TypeError(`${method.name} has no row`);
   const rpc = createRpc({ ...row, method, handler, mayAnswerFromCache }, guard, limiter);
   const call: Call = {
     id: "call",
