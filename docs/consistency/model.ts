@@ -558,7 +558,7 @@ function confirm(state: State, i: number, node: Node, protocol: Protocol, world:
   if (!change.isSent) return sendBarrier(state, i, feed, node, change, protocol, world);
   if (change.missing !== null && protocol.awaitLeases)
     return look(state, i, feed, change, change.missing, protocol, world);
-  const label = change.isRepeat ? "answers that the key is revoked already" : "answers that the key is revoked";
+  const label = change.isRepeat ? "answers that the key is already revoked" : "answers that the key is revoked";
   // What becomes of other attempts makes no difference any more.
   const nodes = state.nodes.map((one) => ({ ...one, change: null }));
   return [{ label, state: { ...state, isAnswered: true, changes: 0, nodes } }];

@@ -125,7 +125,7 @@ export const SMALL: readonly Variant[] = [
     [
       "revokes the key on S1, its wait for the standby is cancelled",
       "finds the key revoked on S1",
-      "answers that the key is revoked already",
+      "answers that the key is already revoked",
       "listens on S2",
       FROM_CACHE,
     ],

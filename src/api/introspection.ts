@@ -66,9 +66,13 @@ export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "is
 /** Returns the request, and why its credential can be none. Throws `INVALID_ARGUMENT` naming the parameters that are invalid. */
 function readRequest(parameters: FormParameters) {
   const credential = parameters.get("token");
-  if (credential === undefined) throw invalidArgument("token", "value is required", "FIELD_REQUIRED");
+  if (credential === undefined) throw invalidArgument("token", "is required", "FIELD_REQUIRED");
   if (parameters.has("client_secret")) {
-    throw invalidArgument("client_secret", "is not accepted: authenticate by the header", "VALUE_NOT_ALLOWED");
+    throw invalidArgument(
+      "client_secret",
+      "must not be set; authenticate in the Authorization header",
+      "VALUE_NOT_ALLOWED",
+    );
   }
   const clientIp = parameters.get("client_ip");
   const requiredScopes = splitScopes(parameters.get("required_scopes") ?? "");

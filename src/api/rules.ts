@@ -55,7 +55,7 @@ function fieldCheck(field: DescField): Check {
   return (value) => (value === undefined || value === "" || value === 0 ? REQUIRED : check(value));
 }
 
-const REQUIRED: readonly FieldViolation[] = [{ field: "", description: "value is required", reason: "FIELD_REQUIRED" }];
+const REQUIRED: readonly FieldViolation[] = [{ field: "", description: "is required", reason: "FIELD_REQUIRED" }];
 
 function valueCheck(field: DescField, { type, required }: FieldRules): Check {
   if (field.fieldKind === "list" || field.fieldKind === "map") {
@@ -65,18 +65,17 @@ function valueCheck(field: DescField, { type, required }: FieldRules): Check {
   if (type.case === "string") return textCheck(type.value);
   if (type.case === "int32") {
     const { value: min = Number.NEGATIVE_INFINITY } = type.value.greaterThan;
-    return ruleCheck<number>([[(value) => value >= min, `must be greater than or equal to ${min}`, "OUT_OF_RANGE"]]);
+    return ruleCheck<number>([[(value) => value >= min, `must be at least ${min}`, "OUT_OF_RANGE"]]);
   }
   if (type.case === "enum" && field.enum !== undefined) {
     const { definedOnly, notIn } = type.value;
-    const defined = new Set(field.enum.values.map(({ number }) => number));
+    const { values } = field.enum;
+    const defined = new Set(values.map(({ number }) => number));
+    const names = (numbers: readonly number[]) =>
+      values.filter(({ number }) => numbers.includes(number)).map(({ name }) => name);
     return ruleCheck<number>([
-      [(value) => !notIn.includes(value), `must not be in list [${notIn.join(", ")}]`, "VALUE_NOT_ALLOWED"],
-      [
-        (value) => !definedOnly || defined.has(value),
-        "value must be one of the defined enum values",
-        "UNKNOWN_ENUM_VALUE",
-      ],
+      [(value) => !notIn.includes(value), `must not be ${names(notIn).join(" or ")}`, "VALUE_NOT_ALLOWED"],
+      [(value) => !definedOnly || defined.has(value), "is not a known value of the enum", "UNKNOWN_ENUM_VALUE"],
     ]);
   }
   if (type.case !== undefined) throw unsupported(field);
@@ -96,7 +95,7 @@ const unstorable: Check = (value) => textViolationsIn("", value);
 function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {
   const rules = type.case === "repeated" ? declared(type.value) : undefined;
   const item = field.listKind === "message" ? itemsOfBatch(field, rules?.items) : entryCheck(field, rules?.items);
-  const size = sizeCheck(rules?.minItems, rules?.maxItems, (min) => `must contain at least ${min} item(s)`);
+  const size = sizeCheck(rules?.minItems, rules?.maxItems, (min) => `must have at least ${min} items`);
   return (value) => {
     const list = Array.isArray(value) ? value : [];
     const wrong = size(list.length);
@@ -116,7 +115,7 @@ function itemsOfBatch(field: DescField, rules: FieldRules | undefined): Check {
 function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["type"]): Check {
   const rules = type.case === "map" ? declared(type.value) : undefined;
   const [keyCheck, entry] = [entryCheck(field, rules?.keys), entryCheck(field, rules?.values)];
-  const size = sizeCheck(rules?.minPairs, rules?.maxPairs, (min) => `map must be at least ${min} entries`);
+  const size = sizeCheck(rules?.minPairs, rules?.maxPairs, (min) => `must have at least ${min} entries`);
   return (value) => {
     const entries = Object.entries(Object(value));
     const wrong = size(entries.length);
@@ -171,23 +170,23 @@ function lengthRules(all: StringRules): Rule<string>[] {
     const enough = 2n * minLen;
     rules.push([
       (text) => text.length >= enough || characters(text) >= minLen,
-      `must be at least ${minLen} characters`,
+      `must have at least ${minLen} characters`,
       "STRING_TOO_SHORT",
     ]);
   }
   if (maxLen !== undefined) {
     rules.push([
       (text) => text.length <= maxLen || characters(text) <= maxLen,
-      `must be at most ${maxLen} characters`,
+      `must have at most ${maxLen} characters`,
       "STRING_TOO_LONG",
     ]);
   }
   if (minBytes !== undefined)
-    rules.push([(text) => bytes(text) >= minBytes, `must be at least ${minBytes} bytes`, "STRING_TOO_SHORT"]);
+    rules.push([(text) => bytes(text) >= minBytes, `must have at least ${minBytes} bytes`, "STRING_TOO_SHORT"]);
   if (maxBytes !== undefined) {
     rules.push([
       (text) => 3 * text.length <= maxBytes || bytes(text) <= maxBytes,
-      `must be at most ${maxBytes} bytes`,
+      `must have at most ${maxBytes} bytes`,
       "STRING_TOO_LONG",
     ]);
   }
@@ -202,16 +201,22 @@ function bytes(text: string): number {
   return Buffer.byteLength(text);
 }
 
+/** What a text must be that matches a pattern. */
+const PATTERNS: Readonly<Record<string, string>> = {
+  "^[!-~]+$": "must be visible ASCII without spaces",
+  "^[A-Za-z0-9._-]+$": "must have only letters, digits, dots, dashes and underscores",
+};
+
 /** Patterns are RE2. Those in our protos have the same meaning in JavaScript. */
 function contentRules(all: StringRules): Rule<string>[] {
   const { pattern, in: allowed = [] } = declared(all);
   const rules: Rule<string>[] = [];
   if (pattern !== undefined) {
     const regexp = new RegExp(pattern);
-    rules.push([(text) => regexp.test(text), `does not match regex pattern \`${pattern}\``, "INVALID_FORMAT"]);
+    rules.push([(text) => regexp.test(text), PATTERNS[pattern] ?? `must match ${pattern}`, "INVALID_FORMAT"]);
   }
   if (allowed.length > 0) {
-    rules.push([(text) => allowed.includes(text), `must be in list [${allowed.join(", ")}]`, "VALUE_NOT_ALLOWED"]);
+    rules.push([(text) => allowed.includes(text), `must be one of ${allowed.join(", ")}`, "VALUE_NOT_ALLOWED"]);
   }
   return rules;
 }

@@ -25,7 +25,7 @@ export function keyStep(name: string): string {
 
 const NONE: readonly FieldViolation[] = [];
 
-const NOT_FINITE = "must be a number that JSON can write: finite, and at most 1.8e308";
+const NOT_FINITE = "must be a finite number";
 
 const reason = "INVALID_CHARACTER";
 

@@ -26,6 +26,6 @@ export function parseValid<I extends DescMessage, T>(
 
 /** Returns a message field that the rules of the proto require. */
 export function requireSet<T>(value: T | undefined, field: string): T {
-  if (value === undefined) throw invalidArgument(field, "value is required", "FIELD_REQUIRED");
+  if (value === undefined) throw invalidArgument(field, "is required", "FIELD_REQUIRED");
   return value;
 }

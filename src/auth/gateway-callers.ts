@@ -49,7 +49,7 @@ export function createGatewayGuard({ methods, networks, guard, limits, tokenHead
     const identity = identify(call);
     if (identity !== undefined) return admitAs(identity, call, peerOf);
     if (methods.includes("token")) return byToken(() => guard(rpc, new TokenCall(call, tokenHeaders)));
-    throw limits.refuse(notPermitted(`it must be known by ${methods.join(" or ")}`), call, peerOf);
+    throw limits.refuse(notPermitted(`it must authenticate by ${methods.join(" or ")}`), call, peerOf);
   };
 }
 
@@ -71,7 +71,7 @@ function ofGateway(error: unknown): unknown {
 }
 
 function notPermitted(why: string): RefusedCredential {
-  const message = `the gateway is not permitted to ask: ${why}`;
+  const message = `the gateway was rejected: ${why}`;
   return new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED" });
 }
 

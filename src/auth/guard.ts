@@ -109,13 +109,13 @@ function tryEach(
   presentation: Presentation,
 ): MaybePromise<Identity> {
   if (first === undefined) {
-    throw unauthenticated("the bearer credential is of no kind that this service takes", { reason: "UNKNOWN_KIND" });
+    throw unauthenticated("unsupported credential type", { reason: "UNKNOWN_KIND" });
   }
   return andThen(first(credential, presentation), (identity) => identity ?? tryEach(others, credential, presentation));
 }
 
 export function requireScope(identity: Identity, scope: AdminScope): Identity {
   if (hasScope(identity, scope)) return identity;
-  const message = `the call needs the scope ${scopesIncluding(scope).join(" or ")}`;
+  const message = `the call requires the scope ${scopesIncluding(scope).join(" or ")}`;
   throw new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller: identity }, scope);
 }

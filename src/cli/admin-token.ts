@@ -33,7 +33,7 @@ export interface AdminTokenOptions extends SecretOptions {
 /** The lifetime of a token that does not expire. */
 const NO_EXPIRY = "none";
 
-/** Milliseconds. A forgotten token ends by itself. */
+/** In milliseconds, so that a forgotten token expires. */
 const DEFAULT_TTL = 90 * 86_400_000;
 
 /** Returns the lifetimes of keys with that of a token without `--ttl` as the default. */
@@ -81,7 +81,7 @@ export async function renewAdminToken(keyId: string, { ttl, ...options }: RenewO
     const principal = operator();
     const { scopes } = await getKey(keys, principal, "issued", keyId);
     if (!scopes.some(isAdminScope))
-      throw invalidArgument("key_id", "is not that of an admin token: the key has no scope over Keyhold itself");
+      throw invalidArgument("key_id", "is not the id of an admin token: the key has no keyhold: scope");
     const lifetimes = lifetimesFor(ttl, keys.lifetimes);
     const expiry = newExpiry({ ttl: ttl === NO_EXPIRY ? undefined : ttl }, lifetimes, keys.clock.now());
     const key = await updateKey(keys, principal, { keyId, kind: "issued" }, { expiry });

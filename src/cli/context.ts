@@ -4,7 +4,7 @@ import { invalidArgument } from "../domain/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
 import { serverUrl } from "../server/config/values.ts";
 
-/** The server that `keyhold login` has chosen. Contains no token, only the path of its file. */
+/** The server that `keyhold login` has stored. Contains no token, only the path of its file. */
 export interface Context {
   readonly url: string;
   readonly tokenFile: string | null;

@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { readSecretFile } from "./credential-input.ts";
 import { timeOption } from "./options.ts";
 
-/** How the hashes of raw keys were made. */
+/** The format of the hashes in an import. */
 export interface HashOptions {
   readonly hashAlgorithm?: string;
   readonly hashEncoding?: string;
@@ -13,7 +13,7 @@ export interface HashOptions {
   readonly adoptBeforeTime?: Timestamp;
 }
 
-/** The algorithms without a salt. Hashes by others state their algorithm. */
+/** The algorithms without a salt. A hash with a salt states its algorithm itself. */
 export const HASH_ALGORITHM_NAMES = ["sha256", "sha384", "sha512", "sha512-256", "hmac-sha256", "hmac-sha512"] as const;
 export const HASH_ENCODING_NAMES = ["hex", "base64", "base64url"] as const;
 

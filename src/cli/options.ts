@@ -18,7 +18,7 @@ export function withRemote(command: Command): Command {
     .option("--ca-file <file>", "additional trusted certificates, PEM (default: KEYHOLD_CA_FILE)");
 }
 
-/** Adds the choice of one field, for scripts. */
+/** Adds `--output`, which prints one field for scripts. */
 export function withOutput(command: Command): Command {
   return command.addOption(
     new Option("--output <field>", "print only this field of each key, such as id, name or metadata.plan").conflicts(
@@ -35,7 +35,7 @@ export function withCredential(command: Command, when = ""): Command {
   return command.option("--credential-file <file>", `${when}file with the credential (default: -, stdin)`);
 }
 
-/** Adds what a credential is presented for. */
+/** Adds the options that describe a use of the credential: the address of the client, scopes and the audience. */
 export function withPresentation(command: Command): Command {
   return command
     .option("--client-ip <address>", "address of the client that presents the credential")

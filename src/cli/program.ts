@@ -45,7 +45,7 @@ function addServerCommands(program: Command): void {
     .description("worker process, started by serve")
     .action(async () => (await import("./workers/worker.ts")).runWorker());
   withJson(program.command("migrate"))
-    .description("migrate the database schema as its owner, and grant the servers' role what it needs")
+    .description("migrate the database schema as its owner, and grant the servers' role the privileges it needs")
     .option("--grant-to <role>", "the servers' role (default: the user of KEYHOLD_DATABASE_URL)")
     .action(async (options) => (await import("./migrate.ts")).migrate(options));
 }
@@ -108,7 +108,7 @@ function addSecretCommands(program: Command): void {
 }
 
 function addOperatorCommands(program: Command): void {
-  const cluster = program.command("cluster").description("the servers that share the database");
+  const cluster = program.command("cluster").description("servers that share the database");
   withJson(cluster.command("status"))
     .description("list the servers with version, lease age and change feed lag")
     .action(async (options) => (await import("./cluster.ts")).showCluster(options));

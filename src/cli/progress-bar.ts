@@ -3,11 +3,11 @@ import { ERASE_LINE, write } from "./output.ts";
 /** Milliseconds between updates, which overwrite the line on a terminal and append lines elsewhere. */
 const [ON_TERMINAL, IN_LOG] = [200, 10_000];
 
-/** How far a command is. */
+/** The progress of a command. */
 interface State {
-  /** Number of items that are processed. */
+  /** Number of processed items. */
   readonly items: number;
-  /** In the unit of the total, such as bytes. */
+  /** Progress in the unit of the total, such as bytes. */
   readonly done: number;
 }
 

@@ -42,7 +42,7 @@ async function checkResponse(baseUrl: string, response: Response): Promise<Respo
   const type = headers.get("content-type") ?? "";
   if (status === 200 ? type === "application/proto" : await isConnectError(response.clone(), type)) return response;
   const what = status === 200 ? `HTTP 200 with content type ${type || "none"}` : `HTTP ${status}`;
-  const message = `${baseUrl} answered ${what}, not as Keyhold does${status < 500 ? "; check the URL" : ""}`;
+  const message = `${baseUrl} responded with ${what}, unlike Keyhold${status < 500 ? "; check the URL" : ""}`;
   throw new ConnectError(message, codeFromHttpStatus(status), headers);
 }
 
@@ -58,6 +58,6 @@ function toClientError(baseUrl: string, error: ConnectError): ConnectError {
   if (code === Code.Unknown && cause instanceof TypeError)
     return new ConnectError(unreachableMessage(baseUrl, cause), Code.Unavailable, undefined, undefined, cause);
   if (code === Code.DeadlineExceeded && errorReason(error) === undefined)
-    return new ConnectError(`${baseUrl} did not answer in time`, code, error.metadata, undefined, cause);
+    return new ConnectError(`${baseUrl} did not respond in time`, code, error.metadata, undefined, cause);
   return error;
 }

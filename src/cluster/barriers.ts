@@ -163,6 +163,6 @@ export class Barriers {
 }
 
 export function unconfirmed(cause?: unknown): KeyholdError {
-  const message = "the change is made, but not every server has confirmed it: repeat the call";
+  const message = "the change is stored, but not every server has confirmed it; retry";
   return new KeyholdError("CHANGE_UNCONFIRMED", message, { cause });
 }

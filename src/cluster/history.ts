@@ -58,7 +58,7 @@ export class DatabaseHistory {
     this.#refused = null;
     this.#positions = [];
     this.#time = found.time;
-    return { level: "warn", message: `an operator has accepted the database, although ${loss}` };
+    return { level: "warn", message: `an operator accepted the database, although ${loss}` };
   }
 
   /**
@@ -72,7 +72,7 @@ export class DatabaseHistory {
   /** Returns a description of what the database lacks; null if nothing is known to be missing. */
   #lossOf({ server, lsn, promotedAt }: SessionPosition, known: ServerId): string | null {
     if (systemIdentifierOf(server) !== systemIdentifierOf(known))
-      return `it is another one: its system identifier is ${systemIdentifierOf(server)}, and was ${systemIdentifierOf(known)}`;
+      return `it is another database: its system identifier is ${systemIdentifierOf(server)}, and was ${systemIdentifierOf(known)}`;
     const [timeline, before] = [timelineOf(server), timelineOf(known)];
     if (timeline < before) return `it is on timeline ${timeline}, and was on ${before}: a backup was restored`;
     const last = this.#positions.at(-1)?.lsn ?? 0n;
@@ -88,8 +88,8 @@ export class DatabaseHistory {
     if (timelineOf(server) === timelineOf(known)) return null;
     const what = `a standby was promoted: timeline ${timelineOf(server)} after ${timelineOf(known)}`;
     if (promotedAt !== null)
-      return { level: "info", message: `${what}; nothing is missing that was known to be durable` };
-    return { level: "warn", message: `${what}; it was restarted since, so what it lacks is not known` };
+      return { level: "info", message: `${what}; no change that was known to be durable is missing` };
+    return { level: "warn", message: `${what}; it was restarted since, so it is unknown which changes are missing` };
   }
 }
 
@@ -97,7 +97,7 @@ export class DatabaseHistory {
 export class DatabaseRefusedError extends Error {
   constructor(loss: string) {
     super(
-      `the database is refused: ${loss}. What was revoked since may be accepted again: repeat those revocations, then run \`keyhold cluster accept-database\``,
+      `the database is rejected: ${loss}. Keys revoked since then may be accepted again: repeat those revocations, then run \`keyhold cluster accept-database\``,
     );
   }
 }

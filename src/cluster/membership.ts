@@ -94,7 +94,7 @@ export class Membership implements ServerObserver {
     return this.#unavailableReason;
   }
 
-  /** Whether the database is refused because it lost durable changes. */
+  /** Whether the database is rejected because it lost durable changes. */
   get isDatabaseRefused(): boolean {
     return this.#unavailableReason instanceof DatabaseRefusedError;
   }

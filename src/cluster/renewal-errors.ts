@@ -4,7 +4,7 @@ import { DatabaseRefusedError } from "./history.ts";
 
 export class LateError extends Error {
   constructor() {
-    super("the database did not answer in time");
+    super("the database did not respond in time");
   }
 }
 
@@ -18,14 +18,14 @@ export class NoEchoError extends KeyholdError {
   constructor() {
     super(
       "DATABASE_UNAVAILABLE",
-      "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself, not to a pooler of transactions",
+      "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself, not to a transaction pooler",
     );
   }
 }
 
 export class OtherDatabaseError extends KeyholdError {
   constructor() {
-    super("DATABASE_UNAVAILABLE", "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL");
+    super("DATABASE_UNAVAILABLE", "KEYHOLD_DATABASE_LISTEN_URL and KEYHOLD_DATABASE_URL lead to different databases");
   }
 }
 
@@ -44,5 +44,5 @@ export function isSilent(error: Error): boolean {
 
 /** Returns the error of a node that has no lease. */
 export function noLease(cause?: Error): KeyholdError {
-  return new KeyholdError("DATABASE_UNAVAILABLE", "the database cannot be reached", { cause });
+  return new KeyholdError("DATABASE_UNAVAILABLE", "the database is unreachable", { cause });
 }

@@ -50,7 +50,7 @@ export function issueSecret({ prefix, keyId, random, tagKeys }: IssueSecretInput
 export function parseSecret(text: string, tagKeys: KeyRing): ParsedSecret {
   const format = parseSecretFormat(text);
   if (!format) {
-    const message = `not the form of an issued secret; the credential ${mistakeIn(text) ?? mistakeInSecret(text)}`;
+    const message = `malformed secret; the credential ${mistakeIn(text) ?? mistakeInSecret(text)}`;
     return { ok: false, reason: "INVALID_FORMAT", message };
   }
   if (!isTagged(format, tagKeys)) {

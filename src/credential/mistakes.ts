@@ -10,11 +10,11 @@ const MISTAKES: readonly (readonly [description: string, form: RegExp])[] = [
   ["is in quotation marks: remove them", new RegExp(`^${QUOTES}|${QUOTES}$`)],
   ["begins with an authentication scheme: send only what follows it", /^(?:bearer|basic|token|apikey|api-key):?\s/i],
   ["contains an invisible character: remove it", /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/u],
-  ["contains white space: is there more than the credential?", /\s/],
+  ["contains white space: does it contain more than the credential?", /\s/],
 ];
 
-const NORMALIZATION = "has characters that Unicode can write in two ways, NFC and NFD: send exactly what was imported";
-const NOT_ASCII = "contains a character that is not ASCII: is it the right one?";
+const NORMALIZATION = "has characters with two Unicode forms (NFC, NFD): send the form that was imported";
+const NOT_ASCII = "contains a character that is not ASCII: is it correct?";
 
 /** All descriptions that `mistakeIn` returns. */
 export const MISTAKE_DESCRIPTIONS: readonly string[] = [

@@ -29,7 +29,8 @@ export const UNLIMITED: Lifetimes = { maxKeyTtl: null, defaultKeyTtl: null };
 /** Returns the expiry that a request asks for; null for none. Throws `INVALID_ARGUMENT`; `path` is put before the names of the fields. */
 export function parseExpiry({ ttl, expireTime }: ExpiryInput, path = ""): Expiry {
   if (expireTime === undefined) return ttl === undefined ? null : { after: parseDuration(ttl, `${path}ttl`) };
-  if (ttl !== undefined) throw invalidArgument(`${path}expire_time`, "must not be set beside ttl", "VALUE_NOT_ALLOWED");
+  if (ttl !== undefined)
+    throw invalidArgument(`${path}expire_time`, "must not be set together with ttl", "VALUE_NOT_ALLOWED");
   return { at: toMilliseconds(expireTime, `${path}expire_time`) };
 }
 

@@ -19,7 +19,7 @@ export function checkIpRestriction(restriction: IpRestriction | undefined, field
   const list = `${field}.allowed_cidrs`;
   if (allowedCidrs.length === 0) {
     // An empty list may be meant to allow everything or nothing.
-    throw invalidArguments([{ field: list, description: "must contain at least 1 item(s)", reason: "TOO_FEW_ITEMS" }]);
+    throw invalidArguments([{ field: list, description: "must have at least 1 item", reason: "TOO_FEW_ITEMS" }]);
   }
   if (allowedCidrs.length > MAX_CIDRS) {
     const description = `must have at most ${MAX_CIDRS} entries`;

@@ -50,7 +50,7 @@ export function unwrapSecret(
 ): Buffer {
   const key = ring.find(wrapKeyId);
   if (key === undefined) {
-    const why = "no configured root secret, current or retired, is the one it was wrapped under";
+    const why = "none of the configured root secrets, current or retired, wrapped it";
     throw cannotUnwrap(purpose, purpose.remedy === undefined ? why : `${why}. ${purpose.remedy}`);
   }
   const size = wrapped.length - SECRET_AT - TAG_SIZE;

@@ -98,7 +98,7 @@ export function createHashFormats(context: HashFormatsContext): HashFormats {
     const key = stored.hmacKeys.find((one) => one.hmacKeyId === hmacKeyId);
     // Throws if it does not unwrap: its keys would not be found.
     if (key !== undefined) return void unwrapHmacKey(key, ring);
-    const description = "is the id of no HMAC key: create it first";
+    const description = "is not the id of an HMAC key; create it first";
     throw invalidArgument("raw_key_hash.hmac_key_id", description, "VALUE_NOT_ALLOWED");
   };
   const addScheme = async (spec: HashSchemeSpec, slot: number): Promise<number | null> => {
@@ -170,8 +170,7 @@ function freeSlot({ schemes }: StoredHashing, { algorithm }: HashSchemeSpec): nu
   return slots.find((slot) => schemes.every((one) => one.slot !== slot));
 }
 
-const REMEDY =
-  "each is free again when its keys are adopted or deleted; the filter adopted = false lists the keys that are not";
+const REMEDY = "a format is released when its keys are adopted or deleted; list them with the filter adopted = false";
 
 /** Does not name those in use, which may be of actors to which the caller is not restricted. */
 function tooManySchemes({ algorithm }: HashSchemeSpec): KeyholdError {
@@ -183,6 +182,6 @@ function tooManySchemes({ algorithm }: HashSchemeSpec): KeyholdError {
 
 function tooManyLengths(lengths: readonly number[]): KeyholdError {
   const inUse = lengths.toSorted((a, b) => a - b).join(", ");
-  const message = `lookup_prefix: prefixes of ${inUse} bytes are in use, and there can be no other length; ${REMEDY}`;
+  const message = `lookup_prefix: only prefixes of ${inUse} bytes are allowed, because the maximum number of lengths is in use; ${REMEDY}`;
   return new KeyholdError("TOO_MANY_PREFIX_LENGTHS", message);
 }

@@ -36,13 +36,13 @@ export async function createHmacKey(
     const existing = await store.find(hmacKeyId);
     if (existing !== null && equalBytes(unwrapHmacKey(existing, ring), secret)) return findListed(store, existing);
     if (existing !== null) {
-      const description = "is the id of another key: choose another id, or delete that key first";
+      const description = "is already the id of another HMAC key; choose another id, or delete that key first";
       throw fieldError("HMAC_KEY_ALREADY_EXISTS", "hmac_key_id", description);
     }
   }
   throw new KeyholdError(
     "TOO_MANY_HMAC_KEYS",
-    `there are ${MAX_HMAC_KEYS} HMAC keys, the maximum: delete one that no key needs`,
+    `the maximum of ${MAX_HMAC_KEYS} HMAC keys is reached; delete one that no imported key needs`,
   );
 }
 
@@ -62,8 +62,8 @@ export async function deleteHmacKey(
   const outcome = await store.delete(hmacKeyId);
   if (outcome === "deleted") return;
   // An id that does not exist may be a secret in the wrong place.
-  if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", "there is no HMAC key with this id");
-  const message = `keys that were imported with the HMAC key ${hmacKeyId} are not adopted: verify or delete them first`;
+  if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", "no such HMAC key");
+  const message = `keys that were imported with the HMAC key ${hmacKeyId} are not adopted; verify or delete them first`;
   throw new KeyholdError("HMAC_KEY_IN_USE", message);
 }
 
@@ -75,5 +75,5 @@ async function findListed(store: HmacKeyStore, { hmacKeyId, createTime, createdB
 /** HMAC keys belong to no actor: who may handle the keys of some only must not see or use up those of all. */
 function requireUnrestricted({ restrictions: { actorIds } }: Principal): void {
   if (actorIds === null) return;
-  throw new KeyholdError("CALLER_NOT_PERMITTED", "a caller that is restricted to actors may not manage HMAC keys");
+  throw new KeyholdError("CALLER_NOT_PERMITTED", "a caller restricted to actors may not manage HMAC keys");
 }

@@ -26,13 +26,13 @@ export function assertManageableScopes(scopes: readonly string[], principal: Pri
   const manageable = manageableScopes(principal);
   if (manageable === "all") return;
   const scope = scopes.find((one) => isReserved(one) && !manageable.includes(one));
-  if (scope !== undefined) throw notPermitted(`a key with the scope ${scope} needs a caller that holds it`, { scope });
+  if (scope !== undefined) throw notPermitted(`managing a key with the scope ${scope} requires that scope`, { scope });
 }
 
 /** Requires that the principal may create keys of this actor. */
 export function assertActorAllowed(actorId: string, { restrictions: { actorIds } }: Principal): void {
   if (actorIds === null || actorIds.includes(actorId)) return;
-  throw notPermitted("actor_id is not an actor to which the caller is restricted", { field: "actor_id" });
+  throw notPermitted("the caller is restricted to actors other than actor_id", { field: "actor_id" });
 }
 
 /**
@@ -49,7 +49,7 @@ export function assertCanManage(
   if (actorIds === null || scope === undefined) return;
   if (restrictedToActorIds !== null && restrictedToActorIds.length > 0 && isSubset(restrictedToActorIds, actorIds))
     return;
-  const message = `a key with the scope ${scope} needs restricted_to_actor_ids, with actors of the caller only`;
+  const message = `a key with the scope ${scope} must have restricted_to_actor_ids, with only actors to which the caller is restricted`;
   throw notPermitted(message, { scope });
 }
 
@@ -66,7 +66,7 @@ export function assertExpiresWithin(
   const scope = scopes.find(isReserved);
   if (scope === undefined) return;
   const time = end.toISOString();
-  const message = `a key with the scope ${scope} must expire when the credential of the caller does, at ${time}, or earlier`;
+  const message = `a key with the scope ${scope} must expire no later than the credential of the caller, at ${time}`;
   throw notPermitted(message, { scope, expire_time: time });
 }
 

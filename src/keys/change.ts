@@ -52,5 +52,5 @@ export async function changeKey(
 }
 
 function changedMeanwhile({ key: { keyId } }: StoredKey): KeyholdError {
-  return keyError("CONCURRENT_CHANGE", keyId, `key ${keyId} was changed at the same time; repeat the call`);
+  return keyError("CONCURRENT_CHANGE", keyId, `key ${keyId} was changed concurrently; retry`);
 }

@@ -102,11 +102,11 @@ function toDerivedToken(
   { token, expireTime }: MintedToken,
 ): DerivedToken {
   if (expireTime <= issueTime)
-    throw credentialInvalid(invalid("EXPIRED", "the credential ends before a token of it would begin"));
+    throw credentialInvalid(invalid("EXPIRED", "the credential expires before the token would become valid"));
   if (Buffer.byteLength(token) > MAX_CREDENTIAL_BYTES) {
     throw invalidArgument(
       "scopes",
-      `with the audience and custom_claims make a token of more than ${MAX_CREDENTIAL_BYTES} bytes; ask for fewer scopes`,
+      `make, with the audience and custom_claims, a token of more than ${MAX_CREDENTIAL_BYTES} bytes; request fewer scopes`,
       "TOO_LARGE",
     );
   }
@@ -141,5 +141,5 @@ function addClaims(inherited: JsonObject, added: JsonObject): JsonObject {
     return stated !== undefined && !equalJson(stated, value);
   })?.[0];
   if (changed === undefined) return { ...inherited, ...added };
-  throw fieldError("CLAIM_NOT_ALLOWED", "custom_claims", `the credential says something else of ${changed}`);
+  throw fieldError("CLAIM_NOT_ALLOWED", "custom_claims", `the credential has another value for ${changed}`);
 }

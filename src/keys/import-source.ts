@@ -51,15 +51,15 @@ function checkRawKey(context: ImportRules, input: ImportSourceInput): RawSource 
       const problem = `has fewer than ${MIN_CHARACTERS} characters and can be guessed; allow_weak imports it`;
       throw invalidArgument("raw_key", problem, "STRING_TOO_SHORT");
     },
-    () => rejectGiven(lookupPrefix, "lookup_prefix", "is for keys of which only a hash is known"),
-    () => rejectGiven(adoptBeforeTime, "adopt_before_time", "is for keys of which only a hash is known"),
+    () => rejectGiven(lookupPrefix, "lookup_prefix", "requires raw_key_hash"),
+    () => rejectGiven(adoptBeforeTime, "adopt_before_time", "requires raw_key_hash"),
   );
   return { rawKey };
 }
 
 function checkHash(context: ImportRules, input: ImportSourceInput, given: RawKeyHashInput): HashedSource {
   const [, hash, lookupPrefix, adoptBeforeTime] = checkAll(
-    () => rejectGiven(input.rawKey || undefined, "raw_key", "must not be set beside raw_key_hash"),
+    () => rejectGiven(input.rawKey || undefined, "raw_key", "must not be set together with raw_key_hash"),
     () => parseRawKeyHash(given),
     () => checkLookupPrefix(context, input.lookupPrefix, given),
     () => checkAdoptBeforeTime(input.adoptBeforeTime, context.clock.now()),
@@ -73,11 +73,7 @@ function checkLookupPrefix(
   { phc }: RawKeyHashInput,
 ): string | null {
   if (phc === undefined || phc === null || phc === "") {
-    rejectGiven(
-      lookupPrefix,
-      "lookup_prefix",
-      "is for hashes that are given as raw_key_hash.phc: others are found without it",
-    );
+    rejectGiven(lookupPrefix, "lookup_prefix", "requires raw_key_hash.phc");
     return null;
   }
   if (lookupPrefix === undefined)
@@ -100,7 +96,7 @@ function rejectGiven(value: unknown, field: string, why: string): void {
 }
 
 function looksLikeOurs(field: string) {
-  const description = "has the form of a secret or a token that Keyhold makes itself";
+  const description = "has the form of a Keyhold secret or token";
   return invalidArgument(field, description, "VALUE_NOT_ALLOWED");
 }
 

@@ -146,7 +146,7 @@ function authorize(context: KeysContext, principal: Principal, input: ParsedImpo
 /** Throws `CALLER_NOT_PERMITTED` for a salted hash of a restricted caller: a conflict of its prefix would reveal one of another actor's raw key. */
 function requireUnsharedNames(source: ImportSource, { restrictions: { actorIds } }: Principal): void {
   if (actorIds === null || !isSalted(source)) return;
-  const message = "a caller that is restricted to actors may not import a hash with a salt";
+  const message = "a caller restricted to actors may not import a hash with a salt";
   throw new KeyholdError("CALLER_NOT_PERMITTED", message, { metadata: { field: "raw_key_hash.phc" } });
 }
 
@@ -238,12 +238,16 @@ function resultOf(
       throw fieldError(
         "LOOKUP_PREFIX_ALREADY_EXISTS",
         "lookup_prefix",
-        "is that of another key that is not adopted: give a longer one, or adopt or delete that key first",
+        "belongs to another key that is not adopted; use a longer prefix, or adopt or delete that key first",
       );
     case "hash_scheme_gone":
       throw new KeyholdError("CONCURRENT_CHANGE", "hash formats are being changed concurrently; retry");
     case "raw_key_exists":
-      if ("rawKey" in input.source) throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is imported already");
-      throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key_hash", "is imported already, or the key with this hash is");
+      if ("rawKey" in input.source) throw fieldError("RAW_KEY_ALREADY_EXISTS", "raw_key", "is already imported");
+      throw fieldError(
+        "RAW_KEY_ALREADY_EXISTS",
+        "raw_key_hash",
+        "this raw key, or a key with this hash, is already imported",
+      );
   }
 }

@@ -35,7 +35,7 @@ const ALLOWED = `${ORDER_FIELDS.join(", ")}; "desc" after it reverses the order`
 export function parseOrder(text: string): ListOrder {
   const [name = "", direction, ...rest] = text.trim().split(/ +/);
   if (name === "") return NEWEST_FIRST;
-  if (text.includes(",")) throw invalidOrder(`more than one field; allowed is one of ${ALLOWED}`);
+  if (text.includes(",")) throw invalidOrder(`more than one field; allowed: one of ${ALLOWED}`);
   const wanted = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const field = ORDER_FIELDS.find((known) => known === wanted);
   if (field === undefined) {

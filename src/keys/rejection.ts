@@ -12,7 +12,7 @@ export function keyNotFound({ keyId, kind }: KeyName): KeyholdError {
 }
 
 export function alreadyRevoked(keyId: string): KeyholdError {
-  return keyError("API_KEY_ALREADY_REVOKED", keyId, `key ${keyId} is revoked already`);
+  return keyError("API_KEY_ALREADY_REVOKED", keyId, `key ${keyId} is already revoked`);
 }
 
 /** Returns the error for an operation on an invalid credential, with the name in the API of the reason. */

@@ -36,7 +36,7 @@ export async function selfRevoke(
 /** Throws `INVALID_ARGUMENT` for a reason with which a key cannot revoke itself. */
 export function checkOwnReason(reason: RevocationReason): void {
   if (reason !== "PRIVILEGE_WITHDRAWN") return;
-  const description = "is for administrators: a key cannot withdraw its own privilege";
+  const description = "requires an administrator: a key cannot revoke itself with this reason";
   throw invalidArgument("reason", description, "VALUE_NOT_ALLOWED");
 }
 
@@ -55,7 +55,7 @@ function requireOwnSecret(verdict: Verdict): Valid {
   if (verdict.valid || verdict.credential !== undefined) {
     const credential = verdict.valid ? verdict : verdict.credential;
     if (credential?.token === null) return credential;
-    const description = "is a derived token; only the secret of a key revokes it";
+    const description = "is a derived token; send the secret of the key";
     throw invalidArgument("credential", description, "VALUE_NOT_ALLOWED");
   }
   if (verdict.reason !== "KEY_REVOKED" || verdict.keyId === null) throw credentialInvalid(verdict);

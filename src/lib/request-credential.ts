@@ -21,10 +21,10 @@ export interface CredentialProblem {
 /** The credential, why it is not clear, or undefined if there is none. */
 export type FoundCredential = string | CredentialProblem | undefined;
 
-const DUPLICATE = problem("a credential is given twice in one place");
+const DUPLICATE = problem("a credential is sent twice in the same place");
 const DIFFERENT = problem("the request has two different credentials");
 const MALFORMED = problem("a credential must be visible ASCII characters without a comma");
-const NOT_BEARER = problem("the header Authorization is not of the form Bearer <credential>");
+const NOT_BEARER = problem("the header Authorization must have the form Bearer <credential>");
 
 /**
  * Returns the credential in these places (RFC 6750 §2). The same credential in two of them is accepted, because it is clear which one is

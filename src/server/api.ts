@@ -34,7 +34,7 @@ export function createVerifyContext(
     onValid: lastUsed.note,
     onVerdict: () => {},
     onStale: () => {},
-    onFault: (error) => logger.error({ err: error }, "a verdict could not be reached"),
+    onFault: (error) => logger.error({ err: error }, "the credential could not be verified"),
   };
 }
 

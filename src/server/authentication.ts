@@ -20,7 +20,7 @@ export async function configuredGuard(
   for (const method of auth) {
     if (method === "admin-token") authenticators.push(adminTokens(isAdminToken, verifyToken));
     if (method === "oidc" && oidc !== null) {
-      // Loaded when configured: it takes a tenth of the memory of the rest of the server.
+      // Loaded only when configured, because it needs a tenth of the memory of the rest of the server.
       const { createOidcVerifier } = await import("../token/oidc/verifier.ts");
       authenticators.push(oidcTokens(createOidcVerifier({ ...oidc, clock: keys.clock })));
     }

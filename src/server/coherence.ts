@@ -16,7 +16,7 @@ interface CoherenceOptions extends Pick<MembershipOptions, "onDisconnect" | "log
 /** The membership of this process in the cluster, and the cache that it invalidates. */
 export class Coherence {
   readonly membership: Membership;
-  /** Received notifications by what changed; `forgotten`: how often everything was dropped. */
+  /** Received notifications by kind; `forgotten` counts how often the whole cache was dropped. */
   readonly received: Record<ChangeNotification["type"] | "forgotten", number> = {
     key: 0,
     digests: 0,
@@ -56,7 +56,7 @@ export class Coherence {
   /** Returns whether cached keys may be used nevertheless, marked as stale (`KEYHOLD_STALE_GRACE`). */
   readonly isInStaleGrace = (): boolean => this.membership.lease.isInStaleGrace;
 
-  /** Resolves when `isCoherent` holds by a renewal that was sent after this call. @throws `DATABASE_UNAVAILABLE` */
+  /** Resolves when a lease renewal sent after this call has made `isCoherent` true. @throws `DATABASE_UNAVAILABLE` */
   readonly renewed = (): Promise<void> => this.membership.renewed();
 
   /** Returns why the database is unreachable; null: it is reachable. */

@@ -5,11 +5,11 @@ import { type EmbeddedOptions, startEmbeddedPostgres } from "../embedded-postgre
 import { openSchema, prepareOwned } from "../postgres/migrations/schema.ts";
 import type { Config } from "./config/config.ts";
 
-/** The PostgreSQL server of the configuration: one that is running, or the embedded one, which only this module knows. */
+/** The configured PostgreSQL server, or the embedded one, which only this module uses. */
 export interface DatabaseServer {
-  /** URL of the role that servers have. */
+  /** URL with the role of the servers. */
   readonly url: string;
-  /** Brings the schema up to date where this role may, and returns the migrations that were applied. */
+  /** Migrates the schema if this role may, and returns the applied migrations. */
   prepareSchema(): Promise<readonly string[]>;
   /** Stops the embedded server unless another process started it. */
   stop(): Promise<void>;

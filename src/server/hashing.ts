@@ -23,7 +23,7 @@ export interface HashingOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly findAll: FindKeysOf;
-  /** Called once for each scheme that does not unwrap. */
+  /** Called once for each scheme that cannot be unwrapped. */
   readonly onUnusable: (schemeId: number, error: unknown) => void;
 }
 

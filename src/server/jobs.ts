@@ -3,7 +3,7 @@ import type { Clock, Monotonic } from "../lib/clock.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
 import type { Leadership } from "../postgres/cluster/leadership.ts";
 
-/** Work that is repeated in the background. */
+/** A background job. */
 export interface Job {
   /** The label `task` of its metrics. */
   readonly name: string;
@@ -15,7 +15,7 @@ export interface Job {
   readonly isForLeader?: boolean;
   /** Whether it runs a last time when the process stops. */
   readonly runsAtStop?: boolean;
-  /** Does the work once. The signal is aborted when the process has waited long enough for its end. */
+  /** Runs the job once. The signal aborts when the process no longer waits for the job. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export interface JobStats {
   readonly failures: number;
   /** Of all runs, in milliseconds. */
   readonly duration: number;
-  /** When the last run that succeeded ended, in milliseconds since the epoch; null: none has yet. */
+  /** End of the last successful run in milliseconds since the epoch; null: none has succeeded yet. */
   readonly lastSuccess: number | null;
 }
 

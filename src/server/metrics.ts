@@ -20,7 +20,7 @@ import { readBuild, readVersion } from "./version.ts";
 /** The protocol in which a gateway asks. */
 export type GatewayKind = "forward_auth" | "ext_authz";
 
-/** The counters of this process that are not read from elsewhere in a scrape. */
+/** The counters of this process that no other module keeps. */
 export class Instruments {
   readonly calls = new CallTallies();
   readonly limiter = new ConcurrencyLimiter();
@@ -28,7 +28,7 @@ export class Instruments {
   readonly limits: CallLimits;
   readonly gatewayDecisions = new Counts<GatewayKind, string>("gateway", "status");
   staleVerdicts = 0;
-  /** Admin tokens in use by what became of them; null before they were read. */
+  /** Admin tokens in use by state; null before they are read. */
   expiringTokens: { readonly expiring: number; readonly expired: number } | null = null;
   readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
@@ -45,7 +45,7 @@ export class Instruments {
   };
 }
 
-/** What the metrics of a server are read from. */
+/** The sources of the metrics of a server. */
 export interface Measured {
   readonly resources: Resources;
   readonly signing: Signing;
@@ -59,13 +59,13 @@ export interface Measured {
   readonly uncaught?: (() => number) | undefined;
 }
 
-/** Returns every metric of a server but those of Node and the process; docs/metrics.md describes them. */
+/** Returns the metrics of a server, except those of Node and the process; docs/metrics.md describes them. */
 export function metricsOf(measured: Measured): AnyFamily[] {
   return [
     gauge("keyhold_build_info", "Version and build of the program; always 1.", () => [
       { labels: { version: readVersion(), build: readBuild() }, value: 1 },
     ]),
-    gauge("keyhold_ready", "Whether /health/ready answers 200.", () => Number(measured.isReady())),
+    gauge("keyhold_ready", "Whether /health/ready returns 200.", () => Number(measured.isReady())),
     ...instrumentMetrics(measured.meters),
     ...cacheMetrics(measured.resources),
     ...slowHashMetrics(measured.resources),
@@ -100,7 +100,7 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
       "Verdicts returned without a lease, marked as stale.",
       () => meters.staleVerdicts,
     ),
-    counter("keyhold_adoptions_total", "Adoptions of keys that were known by a hash only, by outcome.", () =>
+    counter("keyhold_adoptions_total", "Adoptions of keys imported by a hash, by outcome.", () =>
       samples("outcome", meters.adoptions),
     ),
     counter("keyhold_refused_credentials_total", "Calls with a rejected credential, by reason.", () =>
@@ -140,13 +140,13 @@ function cacheMetrics({ reader }: Resources): Family[] {
 
 function slowHashMetrics({ hashing: { slow } }: Resources): Family[] {
   return [
-    gauge("keyhold_slow_hashes_running", "Slow hashes of raw keys that are computed now.", () => slow.stats.running),
+    gauge("keyhold_slow_hashes_running", "Slow hashes being computed.", () => slow.stats.running),
     gauge(
       "keyhold_slow_hashes_waiting",
       "Slow hashes that wait; more than 144 are rejected.",
       () => slow.stats.waiting,
     ),
-    counter("keyhold_slow_hashes_total", "Slow hashes that verifications needed, by what became of them.", () => {
+    counter("keyhold_slow_hashes_total", "Slow hashes that verifications needed, by outcome.", () => {
       const { running: _, waiting: __, ...results } = slow.stats;
       return samples("result", results);
     }),
@@ -169,7 +169,7 @@ function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
     ),
     counter(
       "keyhold_feed_changes_total",
-      "Received change notifications by kind; forgotten: everything was invalidated.",
+      "Received change notifications by kind; forgotten: the whole cache was invalidated.",
       () => samples("kind", received),
     ),
   ];
@@ -182,7 +182,7 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
     gauge("keyhold_database_reachable", "Whether the database was reachable at the last attempt.", () =>
       Number(coherence.unavailableReason() === null),
     ),
-    gauge("keyhold_database_refused", "Whether the database is refused because it lost durable changes.", () =>
+    gauge("keyhold_database_refused", "Whether the database is rejected because it lost durable changes.", () =>
       Number(coherence.membership.isDatabaseRefused),
     ),
     gauge("keyhold_database_connections", "Open connections.", ofPools("open")),

@@ -3,17 +3,17 @@ import type { Monotonic } from "../lib/clock.ts";
 import { toError } from "../lib/to-error.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
 
-/** Minimum time between two runs, in milliseconds: everyone may ask for the readiness. */
+/** Minimum time between two runs, in milliseconds, because anyone may request the readiness. */
 const INTERVAL = 1_000;
 
-/** How long a busy database may delay an answer, in milliseconds. */
+/** How long a busy database may delay the readiness, in milliseconds. */
 const MAX_WAIT = 500;
 
 interface ReadProbeOptions {
   /** The statement that verifications need. */
   readonly run: () => Promise<unknown>;
   readonly monotonic: Monotonic;
-  /** For how many milliseconds the database may be unavailable: as long as a lease allows verifications from the cache. */
+  /** Tolerated outage of the database in milliseconds: as long as a lease allows verifications from the cache. */
   readonly patience: number;
   /** Called for the first of consecutive failures. */
   readonly onFailure: (error: Error) => void;

@@ -35,7 +35,7 @@ const STATEMENT_TIMEOUT = 10_000;
 const LIST_CONNECTIONS = 2;
 
 /**
- * Connections for verification and for reads of single keys, as many as batches of both may be in flight, so that neither waits behind
+ * Connections for verification and for reads of single keys, one for each batch that may be in flight, so that neither waits behind
  * changes.
  */
 const READ_CONNECTIONS = 4;
@@ -53,7 +53,7 @@ export interface ResourcesOptions extends EmbeddedStart {
   readonly onChanges?: ChangeObserver;
   /** Receives the ids of keys that share one raw key. */
   readonly onDuplicates?: OnDuplicates;
-  /** Receives the ids of hash schemes that do not unwrap, each once. */
+  /** Receives the id of each hash scheme that cannot be unwrapped, once. */
   readonly onUnusableScheme?: HashingOptions["onUnusable"];
   readonly tracing?: Tracing | undefined;
 }
@@ -96,7 +96,7 @@ export async function openResources(config: Config, options: ResourcesOptions) {
 async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const server = await openDatabaseServer(config, embedded);
   const options = { url: server.url, statementTimeout: STATEMENT_TIMEOUT, attempts: new ConnectBackoff() };
-  // A separate URL for notifications means that the other leads through a transaction pooler, on which prepared statements are lost.
+  // A separate URL for notifications means that the first one leads through a transaction pooler, which loses prepared statements.
   const prepare = config.databaseListenUrl === null;
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
   const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });

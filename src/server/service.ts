@@ -31,9 +31,9 @@ import type { Resources } from "./resources.ts";
 
 /** A running server. */
 export interface Service {
-  /** Where it listens, such as `http://127.0.0.1:4420`. */
+  /** The URL of the server, such as `http://127.0.0.1:4420`. */
   readonly url: string;
-  /** The same of the port for gateways, if they have their own. */
+  /** The URL for gateways, if they have their own port. */
   readonly gatewayUrl: string | undefined;
   /** The metrics of a scrape. */
   readonly metrics: MetricsSource;
@@ -60,15 +60,15 @@ export async function serve(
   await using onFailure = new AsyncDisposableStack();
   onFailure.defer(resources.close);
   const meters = new Instruments(createLimiters(config));
-  /** Without a port for metrics nobody reads what every call would count. */
+  /** Without a port for metrics, no call counts anything. */
   const isCounting = config.metrics !== null;
   const onUnusable = (kid: string) =>
-    logger.warn({ kid }, "a retired signing key does not unwrap: its tokens are rejected");
+    logger.warn({ kid }, "a retired signing key cannot be unwrapped: its tokens are rejected");
   const onLost = () => resources.reader.clear();
   await resources.coherence.membership.join();
   const signing = await createSigning({ ...resources.signing, onUnusable, onLost });
   compareAlgorithm(config, signing, logger);
-  // Reports what does not unwrap. Verification reads again what has changed.
+  // Reports keys that cannot be unwrapped. Verification reads changed keys again.
   await resources.hashing.schemes.reload();
   await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
@@ -76,7 +76,7 @@ export async function serve(
     store: resources.storeAdoption,
     clock: resources.keys.clock,
     onOutcome: meters.onAdoption,
-    onFailure: (keyId, err) => logger.warn({ err, key_id: keyId }, "a key known by its hash could not be adopted"),
+    onFailure: (keyId, err) => logger.warn({ err, key_id: keyId }, "a key imported by its hash could not be adopted"),
   });
   const context = createVerifyContext(config, resources, signing, lastUsed, adopter, logger);
   const counted = {
@@ -121,24 +121,24 @@ export async function serve(
   onFailure.defer(() => jobs.stop());
   const close = async () => {
     isStopping = true;
-    // Calls in flight are answered under the lease, and the node acknowledges barriers meanwhile, so that no change waits for it.
+    // Keeps the lease until the calls in flight have ended, and acknowledges barriers meanwhile, so that no change waits for this node.
     await ports.close();
     await adopter.stop();
     await resources.coherence.membership.leave();
     await jobs.stop();
     await resources.close();
     // An unreachable collector must not keep the server from stopping.
-    await tracing?.close().catch((err) => logger.warn({ err }, "the last spans could not be sent"));
+    await tracing?.close().catch((err) => logger.warn({ err }, "the last spans could not be exported"));
   };
   const { url, gatewayUrl } = ports;
   const isReady = () => {
-    // For the next scrape, which does not wait for the database.
+    // Keeps a value for the next scrape, which must not wait for the database.
     void checkReadiness();
     return !isStopping && isCoherent() && reads.works() && signing.hasActive;
   };
   const measured = { resources, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
   const metrics = createSource(metricsOf(measured), metricLabels);
-  // Nothing has failed: from here on, `close` stops what was opened.
+  // From here on, `close` stops what was opened.
   onFailure.move();
   return { url, gatewayUrl, metrics, close };
 }
@@ -147,7 +147,7 @@ export async function serve(
 function compareAlgorithm({ signingAlgorithm }: Config, { activeAlgorithm }: Signing, logger: FastifyBaseLogger): void {
   if (signingAlgorithm === null || signingAlgorithm === activeAlgorithm) return;
   const remedy = `run \`keyhold signing-keys rotate --algorithm ${signingAlgorithm}\``;
-  const message = `the active signing key has another algorithm than KEYHOLD_SIGNING_ALGORITHM: ${remedy}`;
+  const message = `the algorithm of the active signing key differs from KEYHOLD_SIGNING_ALGORITHM: ${remedy}`;
   logger.warn({ configured: signingAlgorithm, active: activeAlgorithm }, message);
 }
 
@@ -174,7 +174,8 @@ function staleVerdicts(
     const { grants } = coherence.membership.lease;
     if (grants === loggedAfter) return;
     loggedAfter = grants;
-    const message = "the database is unreachable: cached verdicts are given, marked as stale, until the grace is over";
+    const message =
+      "the database is unreachable: cached verdicts are returned, marked as stale, until KEYHOLD_STALE_GRACE ends";
     logger.warn({ stale_grace_ms: staleGrace }, message);
   };
 }
@@ -197,7 +198,7 @@ function startJobs(
   const reloadSigningKeys = jobs.start({
     name: "signing_keys",
     interval: SIGNING_KEYS_INTERVAL,
-    failureMessage: "signing keys could not be read again",
+    failureMessage: "signing keys could not be reloaded",
     run: signing.reload,
   });
   // Notifications come at once; the interval is for changes whose notification was missed.
@@ -219,7 +220,7 @@ function startJobs(
   const readAdminTokens = jobs.start({
     name: "admin_tokens",
     interval: ADMIN_TOKENS_INTERVAL,
-    failureMessage: "admin tokens that expire could not be read",
+    failureMessage: "expiring admin tokens could not be read",
     run: async () => {
       const now = new Date(clock.now());
       const tokens = await findExpiringTokens(database, now);

@@ -8,7 +8,7 @@ import { openResources, type Resources, type ResourcesOptions } from "./resource
 import type { ServeOptions, Service } from "./service.ts";
 import { readVersion } from "./version.ts";
 
-/** Opens everything that the configuration asks for and serves it. */
+/** Opens the configured resources and serves them. */
 export async function startService(
   config: Config,
   logger: FastifyBaseLogger,
@@ -63,7 +63,7 @@ async function openService(config: Config, logger: FastifyBaseLogger, options: S
       : (await import("../observability/tracing.ts")).startTracing(config.tracing, readVersion());
   const launched = Promise.withResolvers<void>();
   const opening = openForServing(config, logger, { onLaunched: launched.resolve, tracing });
-  // The protocols and their libraries are two thirds of the program: they are loaded while PostgreSQL starts.
+  // The protocols and their libraries are two thirds of the program, so they are loaded while PostgreSQL starts.
   await Promise.race([launched.promise, opening]);
   const { serve } = await import("./service.ts");
   return serve(config, await opening, logger, { ...options, tracing });
@@ -81,21 +81,18 @@ export async function openForServing(
     ifRunning: "reject",
     onMembership: (level, message, err) => logger[level]({ err }, message),
     onDuplicates: (keyIds) =>
-      logger.warn(
-        { key_ids: keyIds },
-        "one raw key is stored as several keys: keep one, and delete or revoke the others",
-      ),
+      logger.warn({ key_ids: keyIds }, "several keys have the same raw key: keep one of them, and delete the others"),
     onUnusableScheme: (schemeId, err) =>
       logger.warn(
         { err, hash_scheme_id: schemeId },
-        "keys known by a hash are rejected: how it was made does not unwrap",
+        "keys imported by a hash are rejected: their hash format cannot be unwrapped",
       ),
   });
   if (resources.migrated.length > 0) logger.info({ migrations: resources.migrated }, "schema brought up to date");
   return resources;
 }
 
-/** Writes PostgreSQL's log to ours: its ordinary lines as `debug`, except those that our commands wrote. */
+/** Writes the log of PostgreSQL to ours: ordinary lines as `debug`, except those that our commands wrote. */
 function databaseLog(logger: FastifyBaseLogger) {
   const log = logger.child({ from: "postgres" });
   return (level: "info" | "warn" | "error", message: string) =>

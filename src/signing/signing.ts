@@ -155,7 +155,7 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
   const signer = (expireTime: number): MaybePromise<ActiveSigningKey> =>
     andThen(current(), (keys) => {
       const { active } = keys;
-      if (active === undefined) throw new KeyholdError("INTERNAL", "there is no signing key");
+      if (active === undefined) throw new KeyholdError("INTERNAL", "no such signing key");
       return expireTime > knownExpiry(keys, active.kid) ? extend(active, expireTime) : active;
     });
   const extend = async (active: ActiveSigningKey, expireTime: number) => {
@@ -220,7 +220,7 @@ export async function rotateSigningKey(
 async function requireKnown(algorithm: AlgorithmName, store: SigningKeyStore): Promise<void> {
   const nodes = await store.nodesWithout(algorithm);
   if (nodes.length === 0) return;
-  const why = `servers of an earlier release do not know ${algorithm}: upgrade ${nodes.join(", ")} first`;
+  const why = `servers of an earlier release do not support ${algorithm}: upgrade ${nodes.join(", ")} first`;
   throw invalidArgument("algorithm", why);
 }
 

@@ -47,7 +47,7 @@ export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "fin
   const purpose = purposeOf(record);
   const privateKey = toPrivateKey(unwrapSecret(record, purpose, ring));
   if (isDeepStrictEqual(toPublicJwk(privateKey), record.publicJwk)) return privateKey;
-  throw cannotUnwrap(purpose, "its public key is not that of its private key");
+  throw cannotUnwrap(purpose, "its public key does not match its private key");
 }
 
 /** Wraps the key under the ring's current key. Throws like `unwrapSigningKey`. */

@@ -126,7 +126,7 @@ export function warnAtIntervals(monotonic: Monotonic = systemMonotonic): (error:
   return ({ message }) => {
     if (monotonic() < silentUntil) return;
     silentUntil = monotonic() + WARNING_INTERVAL;
-    const text = `a request was answered 503: ${message} (set onError to receive every such error)`;
+    const text = `responded with 503 to a request: ${message} (set onError to receive every such error)`;
     process.emitWarning(text, { type: "KeyholdWarning" });
   };
 }

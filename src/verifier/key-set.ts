@@ -66,7 +66,7 @@ export function createKeySet(options: KeySetOptions): FindKey {
     return reading;
   };
   return async (header) => {
-    if (typeof header.kid !== "string") throw new errors.JWSInvalid("the token names no key");
+    if (typeof header.kid !== "string") throw new errors.JWSInvalid("the token has no kid");
     if (keys === undefined || monotonic() >= keys.freshUntil) {
       const fresh = read();
       // While the server is unreachable, callers get the stale keys without waiting for the read.

@@ -78,7 +78,7 @@ function toChallenge(parameters: Record<string, string>): string {
   return `Bearer ${quoted.join(", ")}`;
 }
 
-/** The reason why a request was answered 503: its credential could not be verified. The message names the cause. */
+/** The reason why responded with 503 to a request: its credential could not be verified. The message names the cause. */
 export class VerificationUnavailable extends Error {
   override readonly name = "VerificationUnavailable";
 

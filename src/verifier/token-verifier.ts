@@ -85,7 +85,7 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
 function requireAccess(token: VerifiedToken, { requiredScopes, audience }: Presentation): Verdict<VerifiedToken> {
   const allowed = token.audience;
   if (audience === undefined && allowed !== undefined) {
-    return rejected("AUDIENCE_MISMATCH", "the token is for an audience, and this service names none");
+    return rejected("AUDIENCE_MISMATCH", "the token has an audience, but this service names none");
   }
   if (audience !== undefined && !allowed?.includes(audience)) {
     return rejected("AUDIENCE_MISMATCH", "the token is not for this audience");
@@ -145,6 +145,7 @@ function toRejection(error: unknown): RejectedCredential<never> {
   if (MALFORMED.some((malformed) => error instanceof malformed)) {
     return rejected("INVALID_FORMAT", "the token is not a well-formed JWT");
   }
-  if (error instanceof errors.JOSEError) return rejected("SIGNATURE_INVALID", "the token was not made by this Keyhold");
+  if (error instanceof errors.JOSEError)
+    return rejected("SIGNATURE_INVALID", "the token was not signed by this Keyhold server");
   throw error;
 }

@@ -29,7 +29,7 @@ export const STATE_CHECKS: readonly StateCheck[] = [
     name: "REVOCATION",
     run: (key, secret, _, now) => {
       if (secret === undefined || (secret.expireTime !== null && secret.expireTime.getTime() <= now)) {
-        return invalid("SECRET_ROTATED", "the secret was rotated away", key.keyId);
+        return invalid("SECRET_ROTATED", "the secret was replaced by a rotation", key.keyId);
       }
       return key.revokeTime === null ? "PASS" : invalid("KEY_REVOKED", "the key is revoked", key.keyId);
     },
@@ -60,7 +60,7 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
       // Some presentations determine the address only when it is read.
       const { clientIp } = presentation;
       if (clientIp === undefined)
-        return denied("IP_NOT_ALLOWED", "the key is restricted to addresses, and client_ip is absent", credential);
+        return denied("IP_NOT_ALLOWED", "the key is restricted to addresses, but client_ip is not set", credential);
       if (allowsAddress(allowedCidrs, clientIp)) return "PASS";
       return denied("IP_NOT_ALLOWED", "the key may not be used from this address", credential);
     },
@@ -72,11 +72,11 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
       if (credential.token === null) return "SKIPPED";
       const allowed = credential.token.audience;
       if (allowed?.length === 0)
-        return denied("AUDIENCE_MISMATCH", "the caveats of the macaroon leave no audience", credential);
+        return denied("AUDIENCE_MISMATCH", "the caveats of the macaroon allow no audience", credential);
       if (audience === null) return "SKIPPED";
       if (audience === undefined) {
         if (allowed === undefined) return "SKIPPED";
-        return denied("AUDIENCE_MISMATCH", "the token is for an audience, and the request names none", credential);
+        return denied("AUDIENCE_MISMATCH", "the token has an audience, but the request names none", credential);
       }
       if (allowed?.includes(audience)) return "PASS";
       // RFC 7519 §4.1.3; like most JWT libraries, a token without an audience is not for the one that is required.

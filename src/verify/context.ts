@@ -66,7 +66,7 @@ export interface VerifyContext {
   onFault(error: unknown): void;
 }
 
-const NO_VERDICT = invalid("INTERNAL", "no verdict could be reached");
+const NO_VERDICT = invalid("INTERNAL", "the credential could not be verified");
 
 /** Returns the verdict on a credential of a batch whose verification failed. Throws the error of a single verification. */
 export function failed({ context, isInBatch }: Verification, error: unknown): Invalid {

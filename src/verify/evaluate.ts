@@ -43,7 +43,7 @@ function validBy(
 }
 
 /** The verdict without a key. Memoizable, because anyone can ask for it: its log fields are formatted once. */
-export const NOT_FOUND = memoizable(invalid("NOT_FOUND", "there is no such key"));
+export const NOT_FOUND = memoizable(invalid("NOT_FOUND", "no such key"));
 
 const MISTAKEN = new Map(
   MISTAKE_DESCRIPTIONS.map((mistake) => [

@@ -80,7 +80,7 @@ async function explainKeyId(
   const [secret] = stored.secrets;
   const identified = { ...identifiedSecret(keyId, secret === undefined ? [] : [secret.digest]), kind: null };
   const credentialType = stored.key.kind === "issued" ? "ISSUED_API_KEY" : "IMPORTED_API_KEY";
-  const first = skipped(["FORMAT", "SIGNATURE"], "no credential was given");
+  const first = skipped(["FORMAT", "SIGNATURE"], "no credential was sent");
   return { ...explainKey(identified, stored, presentation, context.clock.now(), first), credentialType };
 }
 
@@ -88,7 +88,7 @@ const AFTER_EXISTENCE: readonly CheckName[] = [...STATE_CHECKS, ...ACCESS_CHECKS
 
 function explainUnidentified(verdict: Invalid): Pick<Explanation, "verdict" | "checks"> {
   const isMalformed = verdict.reason === "INVALID_FORMAT";
-  const why = "not known before the credential is authentic";
+  const why = "not checked: the credential is not authentic";
   const first = isMalformed
     ? [failed("FORMAT", verdict), skip("SIGNATURE", why)]
     : [passed("FORMAT", "the credential is well-formed"), failed("SIGNATURE", verdict)];
@@ -97,7 +97,7 @@ function explainUnidentified(verdict: Invalid): Pick<Explanation, "verdict" | "c
 
 function signatureOf(credentialType: CredentialType): ExplainedCheck {
   if (credentialType === "IMPORTED_API_KEY") return skip("SIGNATURE", "an imported key has no signature");
-  return passed("SIGNATURE", "this service made the credential, and it is unaltered");
+  return passed("SIGNATURE", "the credential was issued by this service and is unaltered");
 }
 
 function explainKey(

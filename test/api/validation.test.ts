@@ -158,10 +158,10 @@ function errorOf(run: () => unknown): KeyholdError {
 test("an error lists every invalid field in its message and in its details", () => {
   const refused = expect.objectContaining({
     code: "INVALID_ARGUMENT",
-    message: "name: value is required; actor_id: value is required",
+    message: "name: is required; actor_id: is required",
     violations: [
-      { field: "name", description: "value is required", reason: "FIELD_REQUIRED" },
-      { field: "actor_id", description: "value is required", reason: "FIELD_REQUIRED" },
+      { field: "name", description: "is required", reason: "FIELD_REQUIRED" },
+      { field: "actor_id", description: "is required", reason: "FIELD_REQUIRED" },
     ],
   });
   expect(() => parseValid(CREATE, create(CREATE), () => {})).toThrow(refused);
@@ -170,7 +170,7 @@ test("an error lists every invalid field in its message and in its details", () 
 
 test("a required field is returned, or rejected by name if it is missing", () => {
   expect(requireSet(0, "a")).toBe(0);
-  const violations = [{ field: "a", description: "value is required", reason: "FIELD_REQUIRED" }];
+  const violations = [{ field: "a", description: "is required", reason: "FIELD_REQUIRED" }];
   const refused = expect.objectContaining({ violations });
   expect(() => requireSet(undefined, "a")).toThrow(refused);
 });

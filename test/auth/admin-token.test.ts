@@ -52,7 +52,7 @@ describe("an admin token", () => {
   test("is rejected after a rotation, and the new one is valid", async () => {
     const { secret, keyId } = await newToken();
     const { body } = await rest("POST", `${paths.issued}/${keyId}:rotate`, {});
-    expectUnauthenticated(await list(secret), /rotated away/);
+    expectUnauthenticated(await list(secret), /replaced by a rotation/);
     expect((await list(body.secret)).status).toBe(200);
   });
 
@@ -61,7 +61,7 @@ describe("an admin token", () => {
     const { body } = await rest("POST", `${paths.issued}/${keyId}:rotate`, { grace_period: "1h" });
     expect([await list(secret), await list(body.secret)].map(({ status }) => status)).toEqual([200, 200]);
     await endGrace(suite, keyId);
-    expectUnauthenticated(await list(secret), /rotated away/);
+    expectUnauthenticated(await list(secret), /replaced by a rotation/);
     expect((await list(body.secret)).status).toBe(200);
   });
 
@@ -85,17 +85,17 @@ describe("other credentials are rejected:", () => {
   test.each(table(["JWT", "MACAROON"]))("a %s derived from one", async (algorithm) => {
     const fields = { algorithm: `TOKEN_ALGORITHM_${algorithm}`, ttl: "1h" };
     const { token } = await derive(rest, suite.token("keyhold:admin"), fields);
-    expectUnauthenticated(await list(token), /of no kind that this service takes/);
+    expectUnauthenticated(await list(token), /unsupported credential type/);
   });
 
   test("an imported key with any scopes", async () => {
     const { rawKey } = await importKey(rest, { scopes: ["keyhold:admin", "keyhold:keys.read"] });
-    expectUnauthenticated(await list(rawKey), /of no kind that this service takes/);
+    expectUnauthenticated(await list(rawKey), /unsupported credential type/);
   });
 
   test("a secret composed of two others", async () => {
     const [head, tail] = [suite.token("keyhold:admin").slice(0, 40), suite.token("keyhold:verify").slice(40)];
-    expectUnauthenticated(await list(head + tail), /not the form of an issued secret/);
+    expectUnauthenticated(await list(head + tail), /malformed secret/);
   });
 });
 

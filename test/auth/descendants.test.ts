@@ -73,7 +73,7 @@ test("revokes the keys of an admin token, those of its tokens, and so on; and no
     Array(2).fill(`admin-token:${child.keyId}`),
   );
   const other = await issue(rest);
-  // The chain is followed through a token that is revoked already.
+  // The chain is followed through a token that is already revoked.
   await revoke(rest, child.keyId);
   for (const secret of made.slice(0, 3)) expect(await errorOf(secret)).toBeUndefined();
   const answer = succeeded(await revokeAll(rest, root.keyId));

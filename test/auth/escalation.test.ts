@@ -185,7 +185,7 @@ describe("a batch import", () => {
     expect(body).toMatchObject({ success_count: 2, failure_count: 2 });
     const refused = (scope: string) => ({
       error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",
-      error_message: `a key with the scope ${scope} needs a caller that holds it`,
+      error_message: `managing a key with the scope ${scope} requires that scope`,
       warnings: [],
     });
     expect(body.results[1]).toEqual({ index: 1, ...refused("keyhold:admin") });

@@ -127,7 +127,7 @@ const NOT_ITS_ACTOR = {
 const NOT_PERMITTED = { ok: false, code: "PERMISSION_DENIED", ...errorInfo("CALLER_NOT_PERMITTED") };
 const NOTHING = { ok: true, message: { nextPageToken: "" } };
 const NO_MATCH = { ok: true, message: { matchedCount: 0, changedCount: 0, done: true } };
-const NO_SUCH_KEY = { isValid: false, errorCode: VerificationError.NOT_FOUND, errorMessage: "there is no such key" };
+const NO_SUCH_KEY = { isValid: false, errorCode: VerificationError.NOT_FOUND, errorMessage: "no such key" };
 
 /** What a restricted caller is answered about keys of other actors, and about keys that do not exist. */
 const HIDDEN: Readonly<Record<string, object>> = {
@@ -266,7 +266,7 @@ describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over 
       expect(await row.run(callOf(protocol), target, bearer(suite.token(held)))).toMatchObject({
         ok: false,
         code: "PERMISSION_DENIED",
-        message: `the call needs the scope ${sufficient(row).join(" or ")}`,
+        message: `the call requires the scope ${sufficient(row).join(" or ")}`,
         details: { "google.rpc.ErrorInfo": { reason: "CALLER_NOT_PERMITTED", domain: "keyhold", metadata: { scope } } },
       });
     }

@@ -74,7 +74,7 @@ describe("KEYHOLD_AUTH=oidc", () => {
     };
     const granting = await caller("POST", paths.imported, { ...request, scopes: ["keyhold:verify"] });
     expectRefused(granting, { ...lacking("keyhold:verify"), metadata: granting.body.error.details[0].metadata });
-    expect(granting.body.error.message).toContain("must expire when the credential of the caller does");
+    expect(granting.body.error.message).toContain("must expire no later than the credential of the caller");
     expect((await caller("POST", paths.imported, request)).status).toBe(200);
   });
 

@@ -155,7 +155,7 @@ describe("local checks", () => {
       "gateways",
       { KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_AUTH: "" },
       [
-        /^warning requests of gateways are rejected: without KEYHOLD_AUTH/,
+        /^warning requests from gateways are rejected: without KEYHOLD_AUTH/,
         /^warning keys that are restricted to addresses are rejected/,
         /^ok /,
       ],
@@ -163,7 +163,7 @@ describe("local checks", () => {
     [
       "gateways",
       { KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_AUTH: "admin-token,none" },
-      ["warning gateways need no token: KEYHOLD_AUTH has none", /^ok Envoy/, /^ok /],
+      ["warning gateways need no token, because KEYHOLD_AUTH contains none", /^ok Envoy/, /^ok /],
     ],
     ["tls", { KEYHOLD_TLS_CERT_FILE: "/no.pem", KEYHOLD_TLS_KEY_FILE: "/no.pem" }, [/^error the check failed: ENOENT/]],
     ["root_secret", { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no" }, [/^error ENOENT/]],
@@ -220,7 +220,7 @@ describe("local checks", () => {
     const oidc = await startOidcIssuer();
     onTestFinished(() => oidc.close());
     const more = { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: oidc.issuer, KEYHOLD_OIDC_AUDIENCE: oidc.audience };
-    expect(await found("oidc", more)).toEqual([`ok the keys of ${oidc.issuer} can be read`]);
+    expect(await found("oidc", more)).toEqual([`ok the signing keys of ${oidc.issuer} are reachable`]);
     expect((await found("oidc", { ...more, KEYHOLD_OIDC_ISSUER: `${oidc.issuer}/` }))[0]).toMatch(/another issuer/);
   });
 

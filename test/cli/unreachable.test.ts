@@ -69,9 +69,9 @@ const CASES: readonly (readonly [string, () => string | Promise<string>, number,
     "the metrics port",
     () => metricsUrl(plain.log()).replace(/\/metrics$/, ""),
     1,
-    / answered HTTP 404, not as Keyhold does; check the URL$/,
+    / responded with HTTP 404, unlike Keyhold; check the URL$/,
   ],
-  ["a path below the server", () => `${plain.url}/sub`, 1, / answered HTTP 404, not as Keyhold does/],
+  ["a path below the server", () => `${plain.url}/sub`, 1, / responded with HTTP 404, unlike Keyhold/],
 ];
 
 test.each(table(CASES))("%s: the error names the URL and the cause", async (_, urlOf, code, cause) => {
@@ -93,13 +93,13 @@ test("a timeout names the server", async () => {
   const client = createKeyholdClient({ baseUrl: url, timeoutMs: 50, retry: false });
   await expect(client.derivedKeys.getJwks({})).rejects.toMatchObject({
     code: Code.DeadlineExceeded,
-    rawMessage: `${url} did not answer in time`,
+    rawMessage: `${url} did not respond in time`,
   });
 });
 
 test("a response of another server is an error", async () => {
   const url = await foreign((_request, response) => response.setHeader("content-type", "text/html").end("<p>Hello"));
-  expect(await failureOf(url, 1)).toMatch(/^http:\S+ answered HTTP 200 .*text\/html.*, not as Keyhold does/);
+  expect(await failureOf(url, 1)).toMatch(/^http:\S+ responded with HTTP 200 .*text\/html.*, unlike Keyhold/);
 });
 
 test("a base URL with a password is rejected without quoting it", () => {

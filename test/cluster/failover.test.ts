@@ -99,7 +99,7 @@ test("a read from another server than the feed's is refused, and the cache is cl
   const forgets = node.forgets();
   node.membership.requireServer(server ?? "", server);
   expect(node.forgets()).toBe(forgets);
-  expect(() => node.membership.requireServer("1/00000001/1", server)).toThrow("cannot be reached");
+  expect(() => node.membership.requireServer("1/00000001/1", server)).toThrow("is unreachable");
   expect([node.forgets() > forgets, node.membership.lease.isFresh]).toEqual([true, false]);
 });
 

@@ -128,7 +128,7 @@ describe("a lease", () => {
     node.proxy.thaw();
     await eventually(async () => node.membership.lease.isFresh);
     const before = node.forgets();
-    expect(() => node.membership.requireServer("1/00000001/1", node.membership.server)).toThrow("cannot be reached");
+    expect(() => node.membership.requireServer("1/00000001/1", node.membership.server)).toThrow("is unreachable");
     expect(node.forgets()).toBe(before + 1);
   });
 

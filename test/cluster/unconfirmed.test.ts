@@ -49,7 +49,7 @@ test("changes that a node does not confirm are executed, but not acknowledged, a
     body: { error: { status: "UNAVAILABLE", details: [{ reason: "CHANGE_UNCONFIRMED" }, {}] } },
   });
   expect(answer.headers.get("retry-after")).toBe("1");
-  expect(failure).toMatchObject({ rawMessage: expect.stringContaining("repeat the call") });
+  expect(failure).toMatchObject({ rawMessage: expect.stringContaining("retry") });
   expect(ofImport.status).toBe(503);
   expect((await verify(suite.rest, secret)).is_valid).toBe(false);
 

@@ -132,11 +132,11 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     (call) => call(issuedKeys.createIssuedApiKey, { actorId: "ä".repeat(256), scopes: ["fine", "not fine"] }),
     {
       code: "INVALID_ARGUMENT",
-      message: expect.stringMatching(/^name: value is required; actor_id: .*; scopes\[1\]: /),
+      message: expect.stringMatching(/^name: is required; actor_id: .*; scopes\[1\]: /),
       violations: {
-        name: "value is required",
+        name: "is required",
         actor_id: expect.stringContaining("255"),
-        "scopes[1]": expect.stringContaining("[!-~]"),
+        "scopes[1]": expect.stringContaining("visible ASCII"),
       },
     },
   ),
@@ -153,8 +153,8 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "ALREADY_EXISTS",
-      message: "raw_key: is imported already",
-      violations: { raw_key: "is imported already" },
+      message: "raw_key: is already imported",
+      violations: { raw_key: "is already imported" },
     },
   ),
   LOOKUP_PREFIX_ALREADY_EXISTS: fails(
@@ -166,14 +166,14 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "ALREADY_EXISTS",
-      message: expect.stringMatching(/^lookup_prefix: is that of another key that is not adopted: /),
-      violations: { lookup_prefix: expect.stringContaining("give a longer one") },
+      message: expect.stringMatching(/^lookup_prefix: belongs to another key that is not adopted; /),
+      violations: { lookup_prefix: expect.stringContaining("use a longer prefix") },
     },
   ),
   HMAC_KEY_NOT_FOUND: fails(
     hmacKeys.deleteHmacKey,
     (call) => call(hmacKeys.deleteHmacKey, { hmacKeyId: "of-no-key" }),
-    { code: "NOT_FOUND", message: "there is no HMAC key with this id" },
+    { code: "NOT_FOUND", message: "no such HMAC key" },
   ),
   HMAC_KEY_ALREADY_EXISTS: fails(
     hmacKeys.createHmacKey,
@@ -183,7 +183,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "ALREADY_EXISTS",
-      message: "hmac_key_id: is the id of another key: choose another id, or delete that key first",
+      message: "hmac_key_id: is already the id of another HMAC key; choose another id, or delete that key first",
       violations: { hmac_key_id: expect.stringContaining("another id") },
     },
   ),
@@ -196,7 +196,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "FAILED_PRECONDITION",
-      message: "keys that were imported with the HMAC key shared are not adopted: verify or delete them first",
+      message: "keys that were imported with the HMAC key shared are not adopted; verify or delete them first",
     },
   ),
   TOO_MANY_HMAC_KEYS: fails(
@@ -207,7 +207,10 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
         ON CONFLICT DO NOTHING`;
       return call(hmacKeys.createHmacKey, { ...HMAC_KEY, hmacKeyId: "one-too-many" });
     },
-    { code: "FAILED_PRECONDITION", message: "there are 100 HMAC keys, the maximum: delete one that no key needs" },
+    {
+      code: "FAILED_PRECONDITION",
+      message: "the maximum of 100 HMAC keys is reached; delete one that no imported key needs",
+    },
   ),
   TOO_MANY_HASH_SCHEMES: fails(
     importedKeys.createImportedApiKey,
@@ -218,7 +221,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     {
       code: "FAILED_PRECONDITION",
       message: expect.stringMatching(
-        /^raw_key_hash: 8 hash formats without a salt are in use, the maximum; each is free again /,
+        /^raw_key_hash: 8 hash formats without a salt are in use, the maximum; a format is released /,
       ),
     },
   ),
@@ -233,9 +236,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "FAILED_PRECONDITION",
-      message: expect.stringMatching(
-        /^lookup_prefix: prefixes of 61, 62, 63, 64 bytes are in use, and there can be no /,
-      ),
+      message: expect.stringMatching(/^lookup_prefix: only prefixes of 61, 62, 63, 64 bytes are allowed, because /),
     },
   ),
   REQUEST_ID_REUSED: fails(
@@ -247,8 +248,8 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "ALREADY_EXISTS",
-      message: "request_id: belongs to an earlier request that asked for something else",
-      violations: { request_id: "belongs to an earlier request that asked for something else" },
+      message: "request_id: was already used by a request with other fields",
+      violations: { request_id: "was already used by a request with other fields" },
     },
   ),
   API_KEY_ALREADY_REVOKED: fails(
@@ -258,7 +259,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
       await call(keys.revokeApiKey, { keyId });
       return call(keys.revokeApiKey, { keyId });
     },
-    { code: "FAILED_PRECONDITION", message: "key <id> is revoked already", metadata: aKey },
+    { code: "FAILED_PRECONDITION", message: "key <id> is already revoked", metadata: aKey },
   ),
   EXPECTED_COUNT_DIFFERS: fails(
     keys.bulkRevokeApiKeys,
@@ -312,14 +313,15 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "FAILED_PRECONDITION",
-      message: "key <id> has 16 older secrets in their grace period; wait for one to end, or rotate without",
+      message:
+        "key <id> has 16 older secrets in their grace period; wait until one expires, or rotate without a grace period",
       metadata: aKey,
     },
   ),
   CONCURRENT_CHANGE: fails(
     keys.revokeApiKey,
     async (call) => call(keys.revokeApiKey, { keyId: (await issued(call, { name: "concurrent" })).keyId }),
-    { code: "ABORTED", message: "key <id> was changed at the same time; repeat the call", metadata: aKey },
+    { code: "ABORTED", message: "key <id> was changed concurrently; retry", metadata: aKey },
   ),
   SERVERS_OUTDATED: fails(
     keys.disableApiKey,
@@ -335,9 +337,9 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     (call) => call(keys.deriveToken, { credential: "of-no-one", algorithm: TokenAlgorithm.JWT }),
     {
       code: "UNAUTHENTICATED",
-      message: "credential: there is no such key",
+      message: "credential: no such key",
       metadata: { error_code: "VERIFICATION_ERROR_NOT_FOUND" },
-      violations: { credential: "there is no such key" },
+      violations: { credential: "no such key" },
       headers: { "www-authenticate": 'Bearer realm="keyhold"' },
     },
   ),
@@ -362,8 +364,8 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "PERMISSION_DENIED",
-      message: "custom_claims: the credential says something else of tenant",
-      violations: { custom_claims: "the credential says something else of tenant" },
+      message: "custom_claims: the credential has another value for tenant",
+      violations: { custom_claims: "the credential has another value for tenant" },
     },
   ),
   AUDIENCE_NOT_ALLOWED: fails(
@@ -384,7 +386,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     (call) => call(keys.verifyApiKey, { credential: "of no one" }, { authorization: "Basic dTpw" }),
     {
       code: "UNAUTHENTICATED",
-      message: "the header Authorization is not of the form Bearer <admin token>",
+      message: "the header Authorization must have the form Bearer <admin token>",
       headers: { "www-authenticate": 'Bearer realm="keyhold"' },
     },
   ),
@@ -396,7 +398,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "PERMISSION_DENIED",
-      message: "the call needs the scope keyhold:keys.read or keyhold:admin",
+      message: "the call requires the scope keyhold:keys.read or keyhold:admin",
       metadata: { scope: "keyhold:keys.read" },
     },
   ),
@@ -408,14 +410,14 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "UNAVAILABLE",
-      message: "the issuer of access tokens cannot be reached",
+      message: "the issuer of access tokens is unreachable",
       headers: { "retry-after": "1" },
     },
   ),
   DATABASE_UNAVAILABLE: fails(
     issuedKeys.createIssuedApiKey,
     (call) => call(issuedKeys.createIssuedApiKey, { ...draft(), name: "SQLSTATE 53300" }),
-    { code: "UNAVAILABLE", message: "the database cannot be reached", headers: { "retry-after": "1" } },
+    { code: "UNAVAILABLE", message: "the database is unreachable", headers: { "retry-after": "1" } },
   ),
   OVERLOADED: fails(
     issuedKeys.createIssuedApiKey,

@@ -180,7 +180,7 @@ describe.each(HASHES)("a key of which only a %s hash is known", (_, hashOf) => {
     const { results } = succeeded(await rest("POST", `${paths.imported}:batchCreate`, { requests }));
     const code = "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS";
     expect(results).toMatchObject([{ error_code: code }, { imported_api_key: {} }, { error_code: code }, {}]);
-    expect(results[0].error_message).toMatch(/^raw_key_hash: is imported already/);
+    expect(results[0].error_message).toMatch(/^raw_key_hash: is already imported/);
     expect(await verify(rest, a)).toMatchObject({ key_id: results[1].imported_api_key.key_id });
   });
 });
@@ -256,7 +256,7 @@ test("two keys with one prefix in a batch: the first is imported", async () => {
   const requests = ["-1", "-2"].map((end) => ({ ...KEY, ...scryptOf(start + end) }));
   const { results } = succeeded(await rest("POST", `${paths.imported}:batchCreate`, { requests }));
   expect(results[0].imported_api_key).toBeDefined();
-  expect(results[1].error_message).toMatch(/^lookup_prefix: is that of another key that is not adopted/);
+  expect(results[1].error_message).toMatch(/^lookup_prefix: belongs to another key that is not adopted/);
 });
 
 const [HASH, SLOW] = [sha256Of("x").raw_key_hash, scryptOf("0123456789012345678901234567").raw_key_hash];

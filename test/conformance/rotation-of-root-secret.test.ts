@@ -147,7 +147,7 @@ describe("the root secret is rotated:", () => {
     const lines = suite.server
       .log()
       .split("\n")
-      .filter((line) => line.includes("does not unwrap"));
+      .filter((line) => line.includes("cannot be unwrapped"));
     expect(lines).toEqual([expect.stringContaining(oldKid)]);
   });
 

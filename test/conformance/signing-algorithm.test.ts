@@ -76,7 +76,7 @@ describe("a first key for ES256", () => {
   });
 
   test("is reported in the log of a server with another setting only", () => {
-    const message = "the active signing key has another algorithm than KEYHOLD_SIGNING_ALGORITHM";
+    const message = "the algorithm of the active signing key differs from KEYHOLD_SIGNING_ALGORITHM";
     expect(suite.server.log()).not.toContain(message);
     const [line = "", ...more] = other
       .log()
@@ -201,7 +201,7 @@ describe("a change of the algorithm while two servers verify", () => {
     try {
       const { code, stderr } = await keyhold({}, "signing-keys", "rotate", "--algorithm", "ES256");
       expect(code).toBe(2);
-      expect(stderr).toContain("servers of an earlier release do not know ES256: upgrade old-node:1 first");
+      expect(stderr).toContain("servers of an earlier release do not support ES256: upgrade old-node:1 first");
       expect(await listed()).toEqual(before);
     } finally {
       await suite.sql`DELETE FROM nodes WHERE name = 'old-node:1'`;

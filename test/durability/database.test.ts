@@ -184,6 +184,6 @@ test("a server whose database is down at start reports that and exits with 6", a
     code: 6,
     signal: null,
     stdout: "",
-    stderr: `keyhold: the database cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}\n`,
+    stderr: `keyhold: the database is unreachable: connect ECONNREFUSED 127.0.0.1:${port}\n`,
   });
 });

@@ -37,7 +37,7 @@ async function fail(): Promise<Json[]> {
       : rest("POST", `${paths.keys}:verify`, { credential: `unknown-${index}` }),
   );
   for (const { status, headers, body } of await Promise.all(calls)) {
-    expect([status, body.error.message]).toEqual([503, "the database cannot be reached"]);
+    expect([status, body.error.message]).toEqual([503, "the database is unreachable"]);
     await eventually(async () => linesOf(headers.get("x-request-id")).some(({ msg }) => msg === "request"));
   }
   return faults();

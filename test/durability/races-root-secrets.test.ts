@@ -140,7 +140,7 @@ describe("a raw key that was imported again while its root secret was missing", 
     const again: Answer[] = await Promise.all(clients.map((rest) => rest("POST", paths.imported, importing(rawKey))));
     expect(tally(again)).toEqual({ "409 RAW_KEY_ALREADY_EXISTS": 2 });
     expect(await countOf(sql)).toBe(2);
-    for (const server of servers) expect(server.log()).toMatch(/"key_ids":\[[^\]]+\].*stored as several keys/);
+    for (const server of servers) expect(server.log()).toMatch(/"key_ids":\[[^\]]+\].*have the same raw key/);
   });
 
   test.each(["older", "newer"] as const)(

@@ -204,7 +204,7 @@ test("the primary logs one address, and the workers' log lines have their number
 test("workers that cannot start end the command with their error and their exit code", async () => {
   const address = { KEYHOLD_HOST: "192.0.2.1", KEYHOLD_PORT: "0", KEYHOLD_AUTH: "none" };
   const ended = await runKeyhold(["serve", "--workers", "3"], { KEYHOLD_DATA_DIR: dataDir.path, ...address });
-  const refused = "keyhold: KEYHOLD_HOST: 192.0.2.1:0 cannot be listened on (EADDRNOTAVAIL)\n";
+  const refused = "keyhold: KEYHOLD_HOST: cannot listen on 192.0.2.1:0 (EADDRNOTAVAIL)\n";
   expect(ended).toMatchObject({ code: 2, stderr: refused });
   expect(await dataDir.processes()).toEqual([]);
   const tls = { KEYHOLD_OIDC_ISSUER: "https://id.example", KEYHOLD_OIDC_AUDIENCE: "keyhold" };

@@ -26,8 +26,8 @@ test.each([
   ["expire_time asc", 'unexpected text after expire_time; allowed: "desc"'],
   ["expire_time DESC", 'unexpected text after expire_time; allowed: "desc"'],
   ["expire_time desc desc", 'unexpected text after expire_time; allowed: "desc"'],
-  ["expire_time, name", `more than one field; allowed is one of ${ALLOWED}`],
-  ["name,", `more than one field; allowed is one of ${ALLOWED}`],
+  ["expire_time, name", `more than one field; allowed: one of ${ALLOWED}`],
+  ["name,", `more than one field; allowed: one of ${ALLOWED}`],
 ])("%j is rejected", (text, description) => {
   expect(() => parseOrder(text)).toThrow(
     expect.objectContaining({

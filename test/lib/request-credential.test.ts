@@ -143,8 +143,8 @@ test("a credential is always one that a client has written in one piece, and no 
 
 /** Every message, so that none depends on the request. */
 const NAMES = [
-  "a credential is given twice in one place",
+  "a credential is sent twice in the same place",
   "the request has two different credentials",
   "a credential must be visible ASCII characters without a comma",
-  "the header Authorization is not of the form Bearer <credential>",
+  "the header Authorization must have the form Bearer <credential>",
 ];

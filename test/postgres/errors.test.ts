@@ -10,8 +10,8 @@ import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const OPTIONS = { statementTimeout: 300, prepare: true };
-const CANNOT_BE_REACHED = { code: "DATABASE_UNAVAILABLE", message: "the database cannot be reached" };
-const TOO_LATE = { code: "DATABASE_UNAVAILABLE", message: "the database did not answer in time" };
+const CANNOT_BE_REACHED = { code: "DATABASE_UNAVAILABLE", message: "the database is unreachable" };
+const TOO_LATE = { code: "DATABASE_UNAVAILABLE", message: "the database did not respond in time" };
 
 let database: TestDatabase;
 let sql: Sql;
@@ -66,7 +66,7 @@ test.each(REJECTED_LOGINS)("a wrong %s is DATABASE_UNAVAILABLE with the database
   const stranger = connect({ ...OPTIONS, url: spoil(new URL(database.url)).href });
   expect(await failureOf(stranger`SELECT 1`)).toMatchObject({
     code: "DATABASE_UNAVAILABLE",
-    message: "the database does not let this service in",
+    message: "the database rejected the login",
     cause: { code },
   });
   await stranger.end({ timeout: 0 });

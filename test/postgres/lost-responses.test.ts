@@ -38,7 +38,7 @@ test.each([1, 20, 150])(
         const isCut = proxy.isCut();
         proxy.cutAt(Number.POSITIVE_INFINITY);
         if (told instanceof KeyholdError) {
-          expect(told).toMatchObject({ code: "DATABASE_UNAVAILABLE", message: "the database cannot be reached" });
+          expect(told).toMatchObject({ code: "DATABASE_UNAVAILABLE", message: "the database is unreachable" });
           outcomes.unavailable++;
         } else {
           expect(told).toEqual(Array.from({ length: count }, () => expect.objectContaining({ outcome: "inserted" })));

@@ -137,7 +137,7 @@ test.for(table(Object.entries(STATEMENTS)))(
     onTestFinished(() => pool.close());
     await run(pool);
     await pool.run((sql) => sql.unsafe(`SET search_path = ${OTHER}`));
-    await expect(run(pool)).rejects.toThrow("the session has a foreign setting");
+    await expect(run(pool)).rejects.toThrow("the session has an unexpected setting");
     for (const name of await tables())
       expect([name, ...(await owner`SELECT FROM ${owner(`${OTHER}.${name}`)}`)]).toEqual([name]);
     // The connection was replaced.

@@ -111,7 +111,7 @@ test("work that exceeds its deadline fails with its connection, and queued work 
   const { pool, proxy } = await openPool(1, 4_000);
   const pid = await pool.run(backend);
   const never = pool.run(() => new Promise(() => {}));
-  await expect(never).rejects.toMatchObject({ ...UNAVAILABLE, message: "the database did not answer in time" });
+  await expect(never).rejects.toMatchObject({ ...UNAVAILABLE, message: "the database did not respond in time" });
   expect(await pool.run(backend)).not.toBe(pid);
   proxy.freeze();
   const frozen = Promise.allSettled(Array.from({ length: 5 }, () => pool.run(one)));

@@ -18,7 +18,7 @@ import { type PostgresServer, startPrimary } from "../support/standby.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 
 const TLS = join(import.meta.dirname, "../support/tls");
-const UNAVAILABLE = { code: "DATABASE_UNAVAILABLE", message: "the database cannot be reached" };
+const UNAVAILABLE = { code: "DATABASE_UNAVAILABLE", message: "the database is unreachable" };
 
 let dir: string;
 let primary: PostgresServer;
@@ -121,7 +121,7 @@ test("the connection fails when all hosts refuse the password", async () => {
   const url = Object.assign(new URL(primary.url()), { password: "wrong" }).href;
   const both = url.replace(primary.address, `${standby.address},${primary.address}`);
   const failure = await failureOf(openPrimary({ url: both, statementTimeout: 0, prepare: false }).ready);
-  expect(failure).toMatchObject({ message: "the database does not let this service in", cause: { code: "28P01" } });
+  expect(failure).toMatchObject({ message: "the database rejected the login", cause: { code: "28P01" } });
 });
 
 test("an aborted search closes its connections at once", async () => {

@@ -20,10 +20,10 @@ test("the error names the variable to change", async () => {
   });
   const elsewhere = await listenFailure(NOWHERE);
   expect(elsewhere && cannotListen("KEYHOLD_METRICS", NOWHERE, elsewhere).message).toBe(
-    "KEYHOLD_METRICS_HOST: 192.0.2.1:0 cannot be listened on (EADDRNOTAVAIL)",
+    "KEYHOLD_METRICS_HOST: cannot listen on 192.0.2.1:0 (EADDRNOTAVAIL)",
   );
   const denied = Object.assign(new Error("no"), { code: "EACCES" });
   expect(cannotListen("KEYHOLD", { host: "::", port: 80 }, denied).message).toBe(
-    "KEYHOLD_PORT: :::80 cannot be listened on (EACCES)",
+    "KEYHOLD_PORT: cannot listen on :::80 (EACCES)",
   );
 });

@@ -188,7 +188,9 @@ describe("the algorithm of a new key", () => {
     await start();
     store.oldNodes = ["old-1", "old-2"];
     const change = () => rotateSigningKey(context(), { algorithm: "ES256" });
-    await expect(change).rejects.toThrow("servers of an earlier release do not know ES256: upgrade old-1, old-2 first");
+    await expect(change).rejects.toThrow(
+      "servers of an earlier release do not support ES256: upgrade old-1, old-2 first",
+    );
     expect(algorithms(store)).toEqual(["EdDSA"]);
     await rotateSigningKey(context());
     store.oldNodes = [];
@@ -457,7 +459,7 @@ describe("a revoked key", () => {
     await start();
     const before = await store.list();
     const unknown = revokeSigningKey(context(), unknownKid());
-    await expect(unknown).rejects.toThrow(/^kid: there is no signing key [\w-]{43}, or it is revoked already$/);
+    await expect(unknown).rejects.toThrow(/^kid: no such signing key [\w-]{43}, or it is already revoked$/);
     expect(store.count("revoke")).toBe(1);
     expect(await store.list()).toEqual(before);
   });
@@ -510,7 +512,7 @@ describe("under another root secret", () => {
     await start();
     const failure = start({ ring: ringOf(roots[1]) });
     await expect(failure).rejects.toThrow(
-      /no configured root secret, current or retired, .* `keyhold signing-keys rotate`/,
+      /none of the configured root secrets, current or retired, .* `keyhold signing-keys rotate`/,
     );
   });
 

@@ -221,7 +221,9 @@ describe.for(
     const ask = () => fetch(`${quiet.url}/unreachable`, { headers: { "x-api-key": secret, connection: "close" } });
     expect([(await ask()).status, (await ask()).status]).toEqual([503, 503]);
     expect(warnings.map(({ name }) => name)).toEqual(["KeyholdWarning"]);
-    expect(warnings[0]?.message).toMatch(/^a request was answered 503: the call to Keyhold failed: .*ECONNREFUSED/);
+    expect(warnings[0]?.message).toMatch(
+      /^responded with 503 to a request: the call to Keyhold failed: .*ECONNREFUSED/,
+    );
   });
 
   test("detects a revocation at once", async () => {

@@ -8,7 +8,7 @@ const QUOTED = "is in quotation marks: remove them";
 const SPACED = "begins or ends with white space: remove it";
 const SCHEME = "begins with an authentication scheme: send only what follows it";
 const INVISIBLE = "contains an invisible character: remove it";
-const NORMALIZATION = "has characters that Unicode can write in two ways, NFC and NFD: send exactly what was imported";
+const NORMALIZATION = "has characters with two Unicode forms (NFC, NFD): send the form that was imported";
 
 type Change = (credential: string) => string;
 
@@ -29,14 +29,14 @@ const MISTAKES: readonly (readonly [what: string, change: Change, description: s
   [
     "a line break within",
     (text) => `${text.slice(0, 9)} ${text.slice(9)}`,
-    "contains white space: is there more than the credential?",
+    "contains white space: does it contain more than the credential?",
   ],
   ["a composed letter", (text) => `${text}\u00e9`, NORMALIZATION],
   ["a decomposed letter", (text) => `${text}e\u0301`, NORMALIZATION],
   [
     "a dash",
     (text) => `${text.slice(0, 9)}\u2013${text.slice(9)}`,
-    "contains a character that is not ASCII: is it the right one?",
+    "contains a character that is not ASCII: is it correct?",
   ],
 ];
 
@@ -53,9 +53,7 @@ describe.each(["raw", "issued", "jwt", "macaroon"] as const)("a credential (%s) 
     expect(await verify(fixture.context, credential)).toMatchObject({ valid: true });
     // What begins like an issued secret is malformed; everything else can be a raw key.
     const isMalformed = type === "issued" && change(credential).startsWith("kh_v1_");
-    const [reason, what] = isMalformed
-      ? ["INVALID_FORMAT", "not the form of an issued secret"]
-      : ["NOT_FOUND", "there is no such key"];
+    const [reason, what] = isMalformed ? ["INVALID_FORMAT", "malformed secret"] : ["NOT_FOUND", "no such key"];
     const expected = { valid: false, reason, message: `${what}; the credential ${description}`, keyId: null };
     const other = restrictedTo(fixture.context, { actorIds: ["somebody else"] });
     for (const context of [fixture.context, fixture.context, other]) {
@@ -77,7 +75,7 @@ test.each([
   ],
 ])("an issued secret with %s is malformed, and the message says why", async (_, change, description) => {
   const { fixture, issued } = credentials();
-  const message = `not the form of an issued secret; the credential ${description}`;
+  const message = `malformed secret; the credential ${description}`;
   expect(await verify(fixture.context, change(issued))).toMatchObject({ reason: "INVALID_FORMAT", message });
 });
 
@@ -88,5 +86,5 @@ test("a raw key with a mistake is valid if it was imported like that, and has no
   const nobody = newFixture();
   const other = restrictedTo(fixture.context, { actorIds: ["somebody else"] });
   expect(await verify(other, credential)).toEqual(await verify(nobody.context, credential));
-  expect(await verify(fixture.context, "plain-and-unknown")).toMatchObject({ message: "there is no such key" });
+  expect(await verify(fixture.context, "plain-and-unknown")).toMatchObject({ message: "no such key" });
 });

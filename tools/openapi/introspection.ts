@@ -68,7 +68,7 @@ const ACTIVE = {
   jti: SAMPLES.issuedKeyId,
 };
 
-const NO_TOKEN = { error: "invalid_request", error_description: "token: value is required" };
+const NO_TOKEN = { error: "invalid_request", error_description: "token: is required" };
 
 const REQUESTS: JsonObject = {
   active: { summary: "A valid credential", value: { token: SAMPLES.secret } },

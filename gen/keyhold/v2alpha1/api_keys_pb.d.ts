@@ -376,7 +376,7 @@ export declare type RevokeApiKeyRequest = Message<"keyhold.v2alpha1.RevokeApiKey
 
   /**
    * Whether to revoke also the keys that were created with this admin token, those that were created with them, and so on. If the key is
-   * revoked already, the call fails only if no descendant is left either.
+   * already revoked, the call fails only if no descendant is left either.
    *
    * @generated from field: bool include_descendants = 5;
    */

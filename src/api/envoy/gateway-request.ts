@@ -12,7 +12,7 @@ export class EnvoyRequest implements GatewayRequest {
 
   /** Throws `INVALID_ARGUMENT`. */
   constructor(checked: CheckedRequest, clientAddressOf: ClientAddressByEnvoy) {
-    if (!checked.isHttp) throw invalidArgument("attributes.request.http", "value is required", "FIELD_REQUIRED");
+    if (!checked.isHttp) throw invalidArgument("attributes.request.http", "is required", "FIELD_REQUIRED");
     this.#checked = checked;
     this.#requirements = requirementsOf(checked.extensions);
     this.#clientAddressOf = clientAddressOf;

@@ -26,7 +26,7 @@ export function readRequirements(parameters: Iterable<readonly [name: string, va
     else if (name !== "audience") {
       const description = `is not a known parameter${suggestion(name, PARAMETERS)}`;
       throw invalidArgument(redactName(name, PARAMETERS), description, "UNKNOWN_FIELD");
-    } else if (audience !== undefined) throw invalidArgument(name, "is given twice", "DUPLICATE_FIELD");
+    } else if (audience !== undefined) throw invalidArgument(name, "is set twice", "DUPLICATE_FIELD");
     else audience = readName(name, value);
   }
   const requiredScopes = [...new Set(scopes)];
@@ -39,7 +39,7 @@ export function readRequirements(parameters: Iterable<readonly [name: string, va
 /** A value without a scope is an error, such as of a template whose variable is not set, and does not mean that none is required. */
 function readScopes(text: string): string[] {
   const scopes = text.split(/[ ,]+/).filter((scope) => scope !== "");
-  if (scopes.length === 0) throw invalidArgument("required_scopes", "value is required", "FIELD_REQUIRED");
+  if (scopes.length === 0) throw invalidArgument("required_scopes", "is required", "FIELD_REQUIRED");
   return scopes.map((scope) => readName("required_scopes", scope));
 }
 

@@ -36,5 +36,5 @@ export function textEncoding(wire: WireTextEncoding | undefined, field: string):
 }
 
 function unknownValue(field: string, wire: number): never {
-  throw invalidArgument(field, `has no value ${wire}`, "UNKNOWN_ENUM_VALUE");
+  throw invalidArgument(field, `has the unknown value ${wire}`, "UNKNOWN_ENUM_VALUE");
 }

@@ -19,7 +19,8 @@ export function readSubject({ credential, keyId }: ExplainApiKeyRequest): Explai
     throw invalidArgument("credential", "is required unless key_id is set", "FIELD_REQUIRED");
   }
   if (keyId === "") return { credential };
-  if (credential !== "") throw invalidArgument("key_id", "must not be set beside credential", "VALUE_NOT_ALLOWED");
+  if (credential !== "")
+    throw invalidArgument("key_id", "must not be set together with credential", "VALUE_NOT_ALLOWED");
   return { keyId: parseKeyId(keyId, "key_id") };
 }
 

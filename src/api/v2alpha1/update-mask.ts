@@ -79,8 +79,8 @@ export function maskedUpdate<S extends DescMessage>(
     const unnamed = schema.fields.filter((field) => isControl(field) && isFieldSet(key, field)).map(({ name }) => name);
     const description =
       unnamed.length === 0
-        ? `names no field to change: ${updatableNames(schema).join(", ")}`
-        : `must name ${unnamed.join(", ")}: not changed otherwise`;
+        ? `must contain at least one of ${updatableNames(schema).join(", ")}`
+        : `must contain ${unnamed.join(", ")} explicitly`;
     throw invalidArgument("update_mask", description, "FIELD_REQUIRED");
   }
   if (mask !== undefined && !isDerivedMask(mask)) requireTtl(mask, key);
@@ -98,9 +98,13 @@ function isControl({ name }: DescField): boolean {
 function requireTtl({ paths }: FieldMask, { ttl }: KeyMessage): void {
   const names = (path: string) => paths.includes(path);
   if (names("ttl") && ttl === undefined && !names("expire_time"))
-    throw invalidArgument("update_mask", "names ttl, which is not set; name expire_time to clear it", "FIELD_REQUIRED");
+    throw invalidArgument(
+      "update_mask",
+      "contains ttl, but ttl is not set; use expire_time to clear the expiry",
+      "FIELD_REQUIRED",
+    );
   if (names("expire_time") && ttl !== undefined && !names("ttl") && !names("*"))
-    throw invalidArgument("update_mask", "names expire_time, but ttl is set: name ttl", "VALUE_NOT_ALLOWED");
+    throw invalidArgument("update_mask", "contains expire_time, but ttl is set; use ttl", "VALUE_NOT_ALLOWED");
 }
 
 /** Without a mask: the fields set in the message. With one that was derived: its fields; a ttl or an immutable one only if it is set, as with `*`. */

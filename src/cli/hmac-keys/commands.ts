@@ -6,9 +6,9 @@ import { examples, withCredential, withOutput, withRemote } from "../options.ts"
 export function addHmacKeysCommands(program: Command): void {
   const hmacKeys = program
     .command("hmac-keys")
-    .description("keys of HMACs, to import keys of which only an HMAC is known into a running server");
+    .description("HMAC keys, for imports of keys that are stored only as an HMAC");
   withCredential(hmacKeys.command("create"))
-    .description("store the key of an HMAC, read from stdin; it is kept encrypted and never shown")
+    .description("store an HMAC key, read from stdin; it is encrypted and never shown")
     .argument("<hmac_key_id>", "a name for it: up to 64 letters, digits, dots, dashes and underscores")
     .addOption(
       new Option("--encoding <name>", "encoding of the key; utf8: the bytes of the text itself")
@@ -17,11 +17,11 @@ export function addHmacKeysCommands(program: Command): void {
     )
     .action(async (id, options) => (await import("./hmac-keys.ts")).createHmacKey(id, options));
   withOutput(hmacKeys.command("list"))
-    .description("list the keys of HMACs, with the number of imported keys that still need each")
+    .description("list the HMAC keys, with the number of imported keys that still need each")
     .action(async (options) => (await import("./hmac-keys.ts")).listHmacKeys(options));
   hmacKeys
     .command("delete")
-    .description("delete the key of an HMAC that no imported key needs any more")
+    .description("delete an HMAC key that no imported key needs any more")
     .argument("<hmac_key_id>")
     .action(async (id, options) => (await import("./hmac-keys.ts")).deleteHmacKey(id, options));
   for (const command of hmacKeys.commands)

@@ -26,7 +26,7 @@ export function addImport(keys: Command): void {
     .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m")
     .action(async (file, options) => {
       if (file === undefined && options.name === undefined)
-        throw invalidArgument("file", "is required; or give --name to import one key");
+        throw invalidArgument("file", "is required, or --name to import one key");
       if (file === undefined) return (await import("../keys/create.ts")).importOne(requireKeyFields(options));
       rejectKeyOptions(options);
       const { parseDuration } = await import("../../domain/duration.ts");
@@ -42,9 +42,9 @@ scopes (in CSV separated by spaces), ttl or expire_time (RFC 3339), ip_restricti
 and metadata (in CSV one column metadata.<name> per entry). An interrupted import resumes when the command is repeated; no key is
 imported twice. A finished import can be repeated: existing keys are left unchanged.
 
-If only hashes are known, hash or phc replaces raw_key. A hash without a salt goes into hash, and --hash-algorithm and --hash-encoding
-say how it was made. One with a salt, such as $2b$12$… or $argon2id$…, goes into phc, and the first 6 to 64 bytes of its raw key into
-lookup_prefix. A key is adopted, and then like any other, when it is first verified; \`keyhold keys list --not-adopted\` shows the others.
+For keys that are stored only as hashes, set hash or phc instead of raw_key. A hash without a salt goes into hash, and --hash-algorithm and --hash-encoding
+state its format. A hash with a salt, such as $2b$12$… or $argon2id$…, goes into phc, and the first 6 to 64 bytes of its raw key into
+lookup_prefix. A key is adopted when it is first verified, and is then like any other; \`keyhold keys list --not-adopted\` shows the others.
 
 With --map, exactly the columns that it names are imported. It must name raw_key, hash or phc, and name and actor_id.`;
 

@@ -101,7 +101,7 @@ function isField(name: string): boolean {
 
 const ALLOWED = `allowed: ${FIELD_NAMES.join(", ")}, raw_key_hash.<field>, metadata.<key>`;
 
-/** The columns of which a file has at least one. */
+/** A file must have at least one of these columns. */
 const KEYS = ["raw_key", "hash", "phc", "raw_key_hash", "raw_key_hash.value", "raw_key_hash.phc"];
 
 function requireFields(names: readonly string[], where: string, problem: string): void {

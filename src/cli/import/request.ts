@@ -50,12 +50,12 @@ function toRequest(fields: Fields, { adoptBeforeTime, ...defaults }: HashDefault
   return request;
 }
 
-/** Returns a hash as the options say how it was made. Throws `INVALID_ARGUMENT`. */
+/** Returns the hash of a row, completed by the options. Throws `INVALID_ARGUMENT`. */
 export function toRawKeyHash(hash: JsonObject, { adoptBeforeTime: _, ...defaults }: HashDefaults): RawKeyHash {
   return readMessage(RawKeyHashSchema, withDefaults(hash, defaults));
 }
 
-/** Adds what is stated once for all hashes. A PHC string states its algorithm and encoding itself. */
+/** Adds the values of the options. A PHC string states its algorithm and encoding itself. */
 function withDefaults(hash: JsonObject, defaults: Omit<HashDefaults, "adoptBeforeTime">): JsonObject {
   const { prefix, suffix, hmac_key_id: hmacKeyId, ...format } = defaults;
   const isPhc = hash.phc !== undefined && hash.value === undefined;

@@ -17,7 +17,7 @@ import type { Source } from "./source.ts";
 export interface RunOptions {
   readonly send: (batch: Batch) => Promise<Outcome>;
   readonly failureFile: FailureFile;
-  /** Called with each row whose raw key a header may not carry as it is, before the row is sent. */
+  /** Called before a row is sent whose raw key could be altered in an HTTP header. */
   readonly onWarnings: (row: Row, warnings: readonly string[]) => void;
   readonly rows: RowOptions;
   /** Maximum number of calls in flight. */
@@ -107,7 +107,7 @@ async function* batchRows(
   if (batch !== undefined) yield batch;
 }
 
-/** At most: `oidc:` and a subject (OpenID Connect Core §2). */
+/** Maximum length of a creator: `oidc:` and a subject (OpenID Connect Core §2). */
 const CREATED_BY = "oidc:".padEnd(260);
 
 /** Tag, length and text of the `request_id`, which is added later. */
@@ -130,7 +130,7 @@ function startSend(batch: Batch, { send, onWarnings }: RunOptions): Promise<Outc
     if (warnings.length > 0) onWarnings(row, warnings);
   }
   const outcome = send(batch);
-  // Handled when its turn comes; avoids an unhandled rejection until then.
+  // Prevents an unhandled rejection before the batch is awaited in its turn.
   outcome.catch(() => undefined);
   return outcome;
 }

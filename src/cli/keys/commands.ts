@@ -45,7 +45,7 @@ function addKeyCommands(keys: Command): void {
     .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
   keys
     .command("list")
-    .description("list keys, the issued ones by default; with --json as one array")
+    .description("list keys (default: issued keys); --json prints one array")
     .addOption(new Option("--kind <kind>", "which keys").choices(["issued", "imported", "all"]).default("issued"))
     .addOption(new Option("--imported", "the same as --kind imported").implies({ kind: "imported" }))
     .option("--actor <actor_id>", "keys of this actor")
@@ -55,7 +55,7 @@ function addKeyCommands(keys: Command): void {
     .addOption(
       new Option(
         "--not-adopted",
-        "imported keys of which only a hash is known, because they were not verified yet",
+        "imported keys that are stored only as a hash, because they have not been verified yet",
       ).implies({ kind: "imported" }),
     )
     .option("--filter <expression>", "AIP-160 filter expression; further options restrict it")
@@ -100,7 +100,7 @@ function addKeyCommands(keys: Command): void {
       "--include-descendants",
       "revoke also the keys created with this admin token, those created with them, and so on",
     )
-    .option("--self", "revoke the key whose secret is given; needs no admin token")
+    .option("--self", "revoke the key whose secret is read from stdin; no admin token is required")
     .action(async (keyId, options) => (await import("./manage.ts")).revoke(keyId, options));
   keys
     .command("disable")
@@ -162,7 +162,7 @@ function withBulk(command: Command): Command {
     .requiredOption("--filter <expression>", "AIP-160 filter expression")
     .option("--validate-only", "print the number of keys that match, and change none")
     .option("--expected-count <count>", "change nothing if another number of keys matches", wholeNumber)
-    .option("--request-id <id>", "continue the operation that an interrupted command has printed")
+    .option("--request-id <id>", "continue an interrupted operation, by the request id that its command printed")
     .option("--yes", "do not ask for confirmation; required if stdin is not a terminal")
     .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m");
 }

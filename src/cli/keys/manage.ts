@@ -40,7 +40,7 @@ export async function update(keyId: string, options: UpdateOptions): Promise<voi
   if (paths.length === 0) {
     const options =
       "--name, --scope, --metadata, --ttl, --expire-time, --allow-ip, --allow-any-ip, or one of --clear-…";
-    throw invalidArgument("options", `nothing to update: give ${options}`);
+    throw invalidArgument("options", `nothing to update; set at least one of ${options}`);
   }
   const [key, updateMask] = [{ keyId, ...changes, expireTime, ipRestriction }, { paths }];
   const { issuedApiKeys, importedApiKeys } = await openRemote(options);
@@ -61,7 +61,7 @@ async function ofEitherKind(keyId: string, ...calls: readonly (() => Promise<Mes
       if (!(error instanceof ConnectError && error.code === Code.NotFound)) throw error;
     }
   }
-  throw new KeyholdError("API_KEY_NOT_FOUND", `there is no key ${keyId}`, { metadata: { key_id: keyId } });
+  throw new KeyholdError("API_KEY_NOT_FOUND", `no such key: ${keyId}`, { metadata: { key_id: keyId } });
 }
 
 export interface DisableOptions extends RemoteOptions {
@@ -101,7 +101,8 @@ export interface RevokeOptions extends RemoteOptions, CredentialOptions {
 /** Revokes by key id or, with `--self`, by the key's own secret, without an admin token. */
 export async function revoke(keyId: string | undefined, options: RevokeOptions): Promise<void> {
   const { self = false, credentialFile, description, includeDescendants = false } = options;
-  if (self === (keyId !== undefined)) throw invalidArgument("KEY_ID", "give a key id, or --self and the secret itself");
+  if (self === (keyId !== undefined))
+    throw invalidArgument("KEY_ID", "set a key id, or --self with the secret on stdin");
   if (credentialFile !== undefined && !self) throw invalidArgument("--credential-file", "requires --self");
   if (description !== undefined && self) throw invalidArgument("--description", "cannot be used with --self");
   if (includeDescendants && self) throw invalidArgument("--include-descendants", "cannot be used with --self");

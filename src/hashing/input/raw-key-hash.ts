@@ -90,7 +90,7 @@ function requireFastAlgorithm({ algorithm, value }: RawKeyHashInput, field: stri
   if (isFastAlgorithm(algorithm)) return;
   throw invalidArgument(
     `${field}.algorithm`,
-    `HASH_ALGORITHM_${algorithm} has a salt: give the whole hash as phc, and no algorithm, value and encoding`,
+    `HASH_ALGORITHM_${algorithm} has a salt: set phc to the whole hash, without algorithm, value and encoding`,
     "VALUE_NOT_ALLOWED",
   );
 }
@@ -102,12 +102,12 @@ function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null,
   if (requireShort(value, path).startsWith("$")) {
     throw invalidArgument(
       path,
-      "begins with $, as a hash with a salt does: give it as phc, without algorithm and encoding",
+      "begins with $, as a hash with a salt does: set phc instead, without algorithm and encoding",
     );
   }
   const output = decodeBytes(value, requireBinaryEncoding(encoding, `${field}.encoding`), path);
   if (isHexText(output)) {
-    const problem = `is ${output.length} hexadecimal digits that were encoded again: decode it once, and give the encoding TEXT_ENCODING_HEX`;
+    const problem = `is ${output.length} hexadecimal digits that were encoded again: decode it once, and set the encoding TEXT_ENCODING_HEX`;
     throw invalidArgument(path, problem);
   }
   if (algorithm !== null && output.length !== FAST_ALGORITHMS[algorithm].size) {
@@ -181,7 +181,11 @@ function parseAffix(text: string | null | undefined, field: string): string {
 
 function rejectBesidePhc(value: string | null | undefined, field: string): void {
   if (!isGiven(value)) return;
-  throw invalidArgument(field, "must be absent with phc, which states how the hash was made", "VALUE_NOT_ALLOWED");
+  throw invalidArgument(
+    field,
+    "must be absent with phc, which contains the parameters of the hash",
+    "VALUE_NOT_ALLOWED",
+  );
 }
 
 /** An empty text is absent, as in proto3. */

@@ -36,9 +36,7 @@ export function decodeBase64(text: string): Uint8Array | undefined {
 function problemOfAny(text: string): string | undefined {
   if (text === "") return "is empty";
   if (/^\s|\s$/.test(text)) return "has white space around it: remove it";
-  return ALGORITHM_NAME.test(text)
-    ? "begins with the name of an algorithm or encoding: give only what follows it"
-    : undefined;
+  return ALGORITHM_NAME.test(text) ? "begins with the name of an algorithm or encoding: remove the name" : undefined;
 }
 
 function problemOfHex(text: string): string | undefined {

@@ -6,7 +6,7 @@ import type { Argon2Parameters, SlowHash } from "./parameters.ts";
 export function parseArgon2(text: string, field: string): SlowHash<Argon2Parameters> {
   const fields = parseFields(text, ["m", "t", "p"], field);
   if (fields.version !== "19") {
-    const version = fields.version ?? "16, because it states none";
+    const version = fields.version ?? "16, the default";
     throw invalidArgument(field, `the version of Argon2 is ${version}; only v=19 can be computed`, "VALUE_NOT_ALLOWED");
   }
   const output = parseOutput(fields, field);

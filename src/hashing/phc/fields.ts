@@ -26,7 +26,7 @@ function parseParameters(text: string, names: readonly string[], field: string):
   for (const one of text.split(",")) {
     const [, name, value] = /^([a-z]+)=(0|[1-9]\d{0,9})$/.exec(one) ?? [];
     if (name === undefined || value === undefined) {
-      throw invalidArgument(field, `has a parameter that is not a name and a number; allowed: ${names.join(", ")}`);
+      throw invalidArgument(field, `has a parameter that is not of the form name=number; allowed: ${names.join(", ")}`);
     }
     if (!names.includes(name)) {
       throw invalidArgument(
@@ -45,7 +45,7 @@ function parseParameters(text: string, names: readonly string[], field: string):
 export function requireParameter({ parameters }: PhcFields, name: string, field: string): number {
   const value = parameters.get(name);
   if (value !== undefined) return value;
-  throw invalidArgument(field, `needs the parameter ${name}`, "FIELD_REQUIRED");
+  throw invalidArgument(field, `requires the parameter ${name}`, "FIELD_REQUIRED");
 }
 
 /** Decodes a salt. Throws `INVALID_ARGUMENT`. */

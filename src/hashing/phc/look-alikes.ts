@@ -8,19 +8,19 @@ interface LookAlike {
 
 const SALT_TO_BASE64 = "with the salt, which is text, and the hash in base64 without padding";
 const NOT_SUPPORTED = "which is not supported: import these keys by raw_key when they are next sent, or replace them";
-const PREHASHED = "which hashes a hash of the raw key and is not supported: issue new keys in place of these";
+const PREHASHED = "which hashes a hash of the raw key and is not supported: issue new keys instead of these";
 
 /** Formats that are mistaken for PHC, with how they are written as PHC if they can be. */
 const LOOK_ALIKES: readonly LookAlike[] = [
   {
     matches: /^\$2x\$/,
     reason:
-      "is a $2x$ hash of bcrypt, made by a version with a known bug, which does not distinguish some keys: issue new keys in place of these",
+      "is a $2x$ hash of bcrypt, made by a version with a known bug, which does not distinguish some keys: issue new keys instead of these",
   },
   {
     matches: /^\$2\$/,
     reason:
-      "is a $2$ hash of bcrypt, which does not hash the end of the key and is not supported: issue new keys in place of these",
+      "is a $2$ hash of bcrypt, which does not hash the end of the key and is not supported: issue new keys instead of these",
   },
   { matches: /^\$(?:1|apr1|md5)[$,]/, reason: `is MD5-crypt, ${NOT_SUPPORTED}` },
   {
@@ -74,16 +74,16 @@ const LOOK_ALIKES: readonly LookAlike[] = [
   {
     matches: /^[0-9a-f]{32}:[0-9a-f]{128}$/i,
     reason:
-      "is a salt and a hash in hexadecimal, as better-auth stores passwords, by scrypt with r=16, which is not supported. It stores API keys as SHA-256: give these with the algorithm SHA256 and the encoding BASE64URL",
+      "is a salt and a hash in hexadecimal, as better-auth stores passwords, by scrypt with r=16, which is not supported. It stores API keys as SHA-256: import these with the algorithm SHA256 and the encoding BASE64URL",
   },
   {
     matches: /^[0-9a-f]{8,}[:.$][0-9a-f]{32,}$/i,
     reason:
       "is a salt and a hash in hexadecimal: write both in base64 without padding behind the parameters, such as $pbkdf2-sha256$i=<iterations>$<salt>$<hash> or $scrypt$ln=<log2 of N>,r=8,p=1$<salt>$<hash>",
   },
-  { matches: /^[\w+/=-]+$/, reason: "has no $: a hash without a salt is given as algorithm, value and encoding" },
+  { matches: /^[\w+/=-]+$/, reason: "has no $: set algorithm, value and encoding for a hash without a salt" },
   { matches: /^\s|\s$/, reason: "has white space around it: remove it" },
-  { matches: /^\$argon2/i, reason: "is no known variant of Argon2; allowed: $argon2id$, $argon2i$, $argon2d$" },
+  { matches: /^\$argon2/i, reason: "is an unknown variant of Argon2; allowed: $argon2id$, $argon2i$, $argon2d$" },
   {
     matches: /^\$pbkdf2-/,
     reason: "is PBKDF2 with a hash that is not supported; allowed: $pbkdf2-sha256$, $pbkdf2-sha512$, $pbkdf2-sha1$",

@@ -35,7 +35,7 @@ export function parsePhc(text: string, field: string): SlowHash {
     return hash;
   }
   rejectLookAlike(text, field);
-  throw invalidArgument(field, `is in no supported format; it must begin with one of: ${ALLOWED}`);
+  throw invalidArgument(field, `has an unsupported format; it must begin with one of: ${ALLOWED}`);
 }
 
 /** Parses a hash of any cost. Returns undefined if it is in no supported format; throws `INVALID_ARGUMENT` if it is malformed. */

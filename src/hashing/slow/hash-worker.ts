@@ -23,8 +23,8 @@ export class HashWorker {
     });
     this.#worker.unref();
     this.#worker.on("message", (result: HashResult) => this.#settle(result));
-    this.#worker.on("error", (error) => this.#die(new Error("a thread for slow hashes failed", { cause: error })));
-    this.#worker.on("exit", () => this.#die(new Error("a thread for slow hashes ended")));
+    this.#worker.on("error", (error) => this.#die(new Error("a hashing thread failed", { cause: error })));
+    this.#worker.on("exit", () => this.#die(new Error("a hashing thread exited")));
   }
 
   /** Whether it can compute another hash. */
@@ -43,7 +43,7 @@ export class HashWorker {
 
   /** Ends the thread, as soon as it has computed its hash. The hash is not returned. */
   async terminate(): Promise<void> {
-    this.#die(new Error("a thread for slow hashes was ended"));
+    this.#die(new Error("a hashing thread was stopped"));
     await this.#worker.terminate();
   }
 

@@ -8,7 +8,7 @@ type Compute = (parameters: string, message: Uint8Array<ArrayBuffer>) => Promise
 /** How to make each algorithm available. Node has all but the first; a Node of a distribution may use an OpenSSL without the others. */
 const REMEDIES: Readonly<Record<SlowHashParameters["algorithm"], string>> = {
   BCRYPT:
-    "install the npm package keyhold with its optional dependencies, among which @node-rs/bcrypt has its program for this platform",
+    "install the npm package keyhold with its optional dependencies, which include @node-rs/bcrypt for this platform",
   ARGON2: "use a build of Node.js with OpenSSL 3.2 or later",
   SCRYPT: "use a build of Node.js whose OpenSSL has scrypt",
   PBKDF2: "use a build of Node.js whose OpenSSL has the hash",

@@ -14,8 +14,9 @@ const KEYWORD_IN_ANY_CASE = /^(?:and|or|not)$/i;
 
 const EXPECTED = 'expected a comparison such as actor_id="a"';
 const NO_FUNCTIONS = "functions are not supported, except now() as a time";
-const SEARCH = 'use = to compare the whole text, or a star at the end, as in name:"ab*"';
-const WILDCARDS = 'a star may end a value of name, or stand alone after ":"; "\\*" is the character';
+const SEARCH = 'use = to compare the whole text, or end the value with a star, as in name:"ab*"';
+const WILDCARDS =
+  'a star is allowed only at the end of a value of name, or alone after ":"; write "\\*" for a literal star';
 
 /** Parses `field comparator value`: a complete "restriction" of the grammar. */
 export function takeComparison(cursor: Cursor, kind: KeyKind | null, now: () => number): Expression {
@@ -25,7 +26,11 @@ export function takeComparison(cursor: Cursor, kind: KeyKind | null, now: () => 
   const comparator = takeComparator(cursor, path);
   const rule = findField(cursor, path, kind);
   if (!rule.comparators.includes(comparator)) {
-    throw cursor.error(`wrong operator "${comparator}"`, `${path.field} takes ${rule.comparators.join(" ")}`, offset);
+    throw cursor.error(
+      `unsupported operator "${comparator}"`,
+      `${path.field} supports ${rule.comparators.join(" ")}`,
+      offset,
+    );
   }
   cursor.skipSpace();
   return compare(cursor, rule, comparator, takeArgument(cursor, rule, now));
@@ -43,7 +48,7 @@ function takePath(cursor: Cursor): Path {
   if (field === "") throw cursor.unexpected(EXPECTED);
   if (KEYWORD.test(field)) throw cursor.error(`unexpected "${field}"`, EXPECTED, offset);
   const key = cursor.takeOne(".") ? takeKey(cursor) : null;
-  if (cursor.peek() === ".") throw cursor.unexpected("quote a key that has a dot");
+  if (cursor.peek() === ".") throw cursor.unexpected("a key that contains a dot must be quoted");
   if (cursor.peek() === "(") throw cursor.unexpected(NO_FUNCTIONS);
   return { offset, field, key };
 }
@@ -65,7 +70,7 @@ function takeComparator(cursor: Cursor, { offset, field }: Path): Comparator {
   const comparator = COMPARATORS.get(cursor.take(COMPARATOR));
   if (comparator !== undefined) return comparator;
   if (findRule(field) !== undefined) throw cursor.unexpected("expected an operator such as =");
-  const hint = KEYWORD_IN_ANY_CASE.test(field) ? "AND, OR and NOT are in capitals" : EXPECTED;
+  const hint = KEYWORD_IN_ANY_CASE.test(field) ? "write AND, OR and NOT in capitals" : EXPECTED;
   throw cursor.error("value without a field", hint, offset);
 }
 
@@ -85,10 +90,11 @@ function takeArgument(cursor: Cursor, { takesNow = false }: Rule, now: () => num
   if (value === null) throw cursor.unexpected("expected a value, such as one in quotes");
   const text = plainText(value);
   if (!value.quoted && text !== null && KEYWORD.test(text)) {
-    throw cursor.error(`unexpected "${text}"`, "expected a value; quote it if it is one", value.offset);
+    throw cursor.error(`unexpected "${text}"`, "expected a value; if this is the value, quote it", value.offset);
   }
   if (cursor.peek() === "(") throw cursor.unexpected(NO_FUNCTIONS);
-  if (!VALUE_ENDS.test(cursor.peek())) throw cursor.unexpected("expected a space; quote a value with it");
+  if (!VALUE_ENDS.test(cursor.peek()))
+    throw cursor.unexpected("expected a space; quote a value that contains this character");
   return value;
 }
 
@@ -99,7 +105,7 @@ function compare(cursor: Cursor, rule: Rule, comparator: Comparator, value: Lite
       if (isAnything(value)) return rule.present;
       // In other services it searches within the text, so an empty list would mislead.
       if (rule.prefix !== undefined && plainText(value) !== null)
-        throw cursor.error("wrong value", SEARCH, value.offset);
+        throw cursor.error("invalid value", SEARCH, value.offset);
       return compareWith(cursor, rule, "=", value);
     case "!=":
       return { node: "not", operand: compareWith(cursor, rule, "=", value) };
@@ -113,7 +119,7 @@ function compareWith(cursor: Cursor, rule: Rule, operator: Operator, value: Lite
   if (text === null) return comparePrefix(cursor, rule, operator, value);
   const comparison = rule.compare(operator, text);
   if (comparison !== undefined) return comparison;
-  throw cursor.error("wrong value", `expected ${rule.values}`, value.offset);
+  throw cursor.error("invalid value", `expected ${rule.values}`, value.offset);
 }
 
 function comparePrefix(cursor: Cursor, rule: Rule, operator: Operator, value: Literal): Comparison {

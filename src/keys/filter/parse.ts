@@ -60,7 +60,7 @@ function checkText(cursor: Cursor): void {
     throw cursor.error("too long", `at most ${MAX_CHARACTERS} characters`, allowed.length);
   }
   const wrong = text.search(UNSTORABLE);
-  if (wrong !== -1) throw cursor.error("character that no key has", "not NUL nor half of a surrogate pair", wrong);
+  if (wrong !== -1) throw cursor.error("invalid character", "NUL and unpaired surrogates are not allowed", wrong);
 }
 
 /** `factor {[AND] factor}`: "expression" and "sequence" of the grammar, which both mean AND here. */
@@ -106,7 +106,7 @@ function takeNegation(cursor: Cursor): boolean {
 function takeSimple(state: State): Expression {
   if (state.cursor.peek() === "(") return takeComposite(state);
   if (state.comparisons === MAX_COMPARISONS) {
-    throw state.cursor.error("one comparison too many", `at most ${MAX_COMPARISONS}`);
+    throw state.cursor.error("too many comparisons", `at most ${MAX_COMPARISONS}`);
   }
   state.comparisons++;
   return takeComparison(state.cursor, state.kind, state.now);
@@ -114,7 +114,7 @@ function takeSimple(state: State): Expression {
 
 function takeComposite(state: State): Expression {
   const { cursor } = state;
-  if (state.depth === MAX_DEPTH) throw cursor.error("nested too deep", `at most ${MAX_DEPTH} parentheses`);
+  if (state.depth === MAX_DEPTH) throw cursor.error("nested too deeply", `at most ${MAX_DEPTH} parentheses`);
   const { offset } = cursor;
   cursor.takeOne("(");
   cursor.skipSpace();

@@ -27,6 +27,6 @@ function takeDuration(cursor: Cursor): number {
   try {
     return parseDuration((value && plainText(value)) ?? "", "filter", OFFSET_BOUNDS);
   } catch {
-    throw cursor.error("wrong value", 'expected a duration such as "30d", at most 3650d', offset);
+    throw cursor.error("invalid value", 'expected a duration such as "30d", at most 3650d', offset);
   }
 }

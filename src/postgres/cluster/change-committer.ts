@@ -161,6 +161,6 @@ function requireReplicated({ isReplicationCancelled }: Checkout): void {
   if (!isReplicationCancelled) return;
   throw new KeyholdError(
     "CHANGE_UNCONFIRMED",
-    "the change is made, but the synchronous standby of the database has not confirmed it: repeat the call",
+    "the change is stored, but the synchronous standby has not confirmed it; retry",
   );
 }

@@ -70,7 +70,7 @@ class Session implements FeedSession {
   }
 
   async listen(timeout: number): Promise<void> {
-    const timer = setTimeout(() => this.end(new Error("the database did not answer in time")), timeout);
+    const timer = setTimeout(() => this.end(new Error("the database did not respond in time")), timeout);
     const channels = [CHANGES_CHANNEL, sessionChannel(this.id)];
     const statements = channels.map((channel) => `LISTEN "${channel}"`).join("; ");
     try {
@@ -119,7 +119,7 @@ class Session implements FeedSession {
     await this.#run(this.#sql`DELETE FROM nodes WHERE lease_id = ${this.id}`);
   }
 
-  end(reason = new Error("the session was ended")): void {
+  end(reason = new Error("the session was closed")): void {
     if (!this.#ending.end(reason)) return;
     void this.#opening.end({ timeout: 0 });
     this.#listener.onLost(reason);

@@ -35,7 +35,7 @@ export class Leadership {
     return this.#asking;
   }
 
-  /** Gives up the leadership, if this node has it. */
+  /** Releases the leadership if this node has it. */
   async close(): Promise<void> {
     await this.#asking?.catch(() => undefined);
     await this.#held?.opening.end({ timeout: CLOSE_TIMEOUT });

@@ -58,7 +58,7 @@ export function connectTo(options: DatabaseOptions, host: Host): Sql {
   let isEnded = false;
   let socket: Socket | null = null;
   const sql = createClient(options, host, () => {
-    if (isEnded) throw new Error("the client was ended");
+    if (isEnded) throw new Error("the client was closed");
     if (socket !== null) return lostSocket();
     socket = openSocket(host);
     return socket;

@@ -70,7 +70,7 @@ export function socketFile({ name, port }: Host): string {
 }
 
 const FORM =
-  "must be of the form postgres://user:password@host:5432/database, or with several hosts postgres://user:password@host1:5432,host2:5432/database; other characters than letters, digits and -._~ of user and password are percent-encoded";
+  "must be of the form postgres://user:password@host:5432/database, or with several hosts postgres://user:password@host1:5432,host2:5432/database; percent-encode characters of user and password other than letters, digits and -._~";
 
 function hostsOf(text: string, choice: URLSearchParams, field: string): Host[] {
   const [names, ports] = [choice.getAll("host").at(-1), choice.getAll("port").at(-1)];
@@ -80,7 +80,7 @@ function hostsOf(text: string, choice: URLSearchParams, field: string): Host[] {
       : names.split(",").map((name) => ({ name, port: "" }));
   const given = ports?.split(",") ?? hosts.map(({ port }) => port);
   if (given.length !== 1 && given.length !== hosts.length)
-    throw invalidArgument(field, `has ${hosts.length} host(s) and ${given.length} ports: give one for each host`);
+    throw invalidArgument(field, `has ${hosts.length} host(s) and ${given.length} ports: set one port for each host`);
   return hosts.map(({ name }, place) => ({
     name: toName(name, hosts.length === 1, field),
     port: toPort(given[given.length === 1 ? 0 : place] ?? "", field),
@@ -99,7 +99,7 @@ function toName(name: string, isOnly: boolean, field: string): string {
   if (name === "" && isOnly) return DEFAULT_HOST;
   if (name === "") throw invalidArgument(field, "has an empty host: separate hosts by one comma");
   if (name.startsWith("/") || isIP(name) !== 0 || !/[\s:/?#@[\]<>^|%\\]/.test(name)) return name;
-  throw invalidArgument(field, "has a host name with characters that none may have");
+  throw invalidArgument(field, "has a host name with invalid characters");
 }
 
 function toPort(text: string, field: string): number {
@@ -116,7 +116,7 @@ function toPort(text: string, field: string): number {
 const STANDBY = "Keyhold writes, and a standby may be behind";
 const REFUSED: ReadonlyMap<string, string> = new Map([
   ...["any", "read-only", "standby", "prefer-standby"].map((value) => [value, STANDBY] as const),
-  ["read-write", "primary is meant: read-write does not tell a standby from a primary that is read-only by default"],
+  ["read-write", "use primary: read-write does not distinguish a standby from a primary that is read-only by default"],
 ]);
 
 function requirePrimary(choice: URLSearchParams, field: string): void {

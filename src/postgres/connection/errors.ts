@@ -30,7 +30,7 @@ const SQLSTATES = /^(08...|40...|53...|57P0[123]|25006|55000)$/;
  * Authentication failed: wrong password or role (28P01, 28000) or database name (3D000). The operator must correct it; calls may be
  * retried afterwards.
  */
-const NOT_LET_IN: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
+const LOGIN_REJECTED: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
 
 /** Raised by statement_timeout. */
 const CANCELED = "57014";
@@ -43,7 +43,7 @@ const FOREIGN_SETTINGS: ReadonlyMap<unknown, string> = new Map([
   ["42P01", "a table of Keyhold is not visible; check search_path"],
   [
     "22P02",
-    "triggers do not run, or tables are those of another schema; check session_replication_role and search_path",
+    "triggers do not run, or the tables belong to another schema; check session_replication_role and search_path",
   ],
 ]);
 
@@ -57,10 +57,10 @@ export function databaseError(error: unknown): unknown {
   if (isCancelled(error)) return tooLate(error);
   const foreign = FOREIGN_SETTINGS.get(code);
   if (foreign !== undefined)
-    return new ForeignSettingError(`the session has a foreign setting: ${foreign}`, { cause: error });
+    return new ForeignSettingError(`the session has an unexpected setting: ${foreign}`, { cause: error });
   if (typeof code !== "string") return error;
-  if (NOT_LET_IN.has(code)) return unavailable("the database does not let this service in", error);
-  return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database cannot be reached", error) : error;
+  if (LOGIN_REJECTED.has(code)) return unavailable("the database rejected the login", error);
+  return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database is unreachable", error) : error;
 }
 
 /** What a log may say of an error of the database (PostgreSQL docs, 54.8). The other fields may contain values of the row. */
@@ -81,11 +81,11 @@ function hideValues(error: postgres.PostgresError): void {
 
 /** The error for a missing connection, with its cause if known. */
 export function cutOff(cause?: Error): KeyholdError {
-  return unavailable("the database cannot be reached", cause);
+  return unavailable("the database is unreachable", cause);
 }
 
 export function tooLate(cause?: unknown): KeyholdError {
-  return unavailable("the database did not answer in time", cause);
+  return unavailable("the database did not respond in time", cause);
 }
 
 function unavailable(message: string, cause: unknown): KeyholdError {

@@ -139,7 +139,7 @@ class Search {
     this.#isOver = true;
     clearTimeout(this.#timer);
     for (const sql of this.#clients) this.#drop(sql);
-    this.#found.reject(Object.assign(new Error("the connection was given up"), { code: "CONNECTION_ENDED" }));
+    this.#found.reject(Object.assign(new Error("the connection attempt was cancelled"), { code: "CONNECTION_ENDED" }));
   }
 
   #drop(sql: Sql): void {
@@ -151,7 +151,7 @@ class Search {
 /** Rejects with an error that `describeFailure` knows when the first answer of a host takes longer than these milliseconds. */
 export function firstAnswer<T>(answer: PromiseLike<T>, timeout: number): Promise<T> {
   return withTimeout(answer, timeout, () => {
-    throw Object.assign(new Error("did not answer in time"), { code: "CONNECT_TIMEOUT" });
+    throw Object.assign(new Error("did not respond in time"), { code: "CONNECT_TIMEOUT" });
   });
 }
 
@@ -162,10 +162,10 @@ function codeOf(error: Error): string {
 /** Predicates for the usual error codes of Node and the driver, whose own messages repeat the host. */
 const IN_WORDS: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "refused the connection"],
-  ["CONNECT_TIMEOUT", "did not answer in time"],
-  ["ENOTFOUND", "is a name that does not resolve"],
-  ["EAI_AGAIN", "is a name that cannot be resolved now"],
-  ["ENOENT", "is a socket that does not exist"],
+  ["CONNECT_TIMEOUT", "did not respond in time"],
+  ["ENOTFOUND", "is a host name that does not resolve"],
+  ["EAI_AGAIN", "is a host name that cannot be resolved now"],
+  ["ENOENT", "is a Unix socket that does not exist"],
   ["EHOSTUNREACH", "is unreachable"],
   ["ENETUNREACH", "is unreachable"],
   ["ECONNRESET", "closed the connection"],

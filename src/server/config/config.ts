@@ -76,7 +76,7 @@ export function withFiles(environment: Environment): Environment {
   const read = Object.entries(FILE_VARIABLES).flatMap(([variable, name]) => {
     const file = environment[variable]?.trim();
     if (!file) return [];
-    if (environment[name]?.trim()) throw invalidArgument(variable, `must not be set beside ${name}`);
+    if (environment[name]?.trim()) throw invalidArgument(variable, `must not be set together with ${name}`);
     return [[name, readVariable(variable, file)]];
   });
   return { ...environment, ...Object.fromEntries(read) };
@@ -138,7 +138,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: networks("KEYHOLD_TRUSTED_PROXIES", get("KEYHOLD_TRUSTED_PROXIES")),
-    /** What gateways may ask, and how. */
+    /** The endpoints for gateways. */
     gateways: toGateways(get),
     /** Limit of calls per second without a credential from one address; null: none. */
     publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),
@@ -167,22 +167,28 @@ function requireConsistent(config: Config): void {
     throw invalidArgument("KEYHOLD_DEFAULT_KEY_TTL", "must not be longer than KEYHOLD_MAX_KEY_TTL");
   }
   if (staleGrace > 0 && cacheBytes === 0) {
-    throw invalidArgument("KEYHOLD_STALE_GRACE", "needs a cache, and KEYHOLD_CACHE_SIZE is 0");
+    throw invalidArgument("KEYHOLD_STALE_GRACE", "requires a cache, but KEYHOLD_CACHE_SIZE is 0");
   }
   if (auth.includes("oidc") && oidc === null) {
-    throw invalidArgument("KEYHOLD_AUTH", "has oidc, which needs KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE");
+    throw invalidArgument(
+      "KEYHOLD_AUTH",
+      "contains oidc, which requires KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE",
+    );
   }
   if (oidc !== null && !auth.includes("oidc")) {
-    throw invalidArgument("KEYHOLD_AUTH", "must have oidc when KEYHOLD_OIDC_ISSUER is set");
+    throw invalidArgument("KEYHOLD_AUTH", "must contain oidc when KEYHOLD_OIDC_ISSUER is set");
   }
   if (gateways.clientCaFile !== null && tls === null) {
-    throw invalidArgument("KEYHOLD_GATEWAY_CLIENT_CA_FILE", "needs KEYHOLD_TLS_CERT_FILE: TLS has client certificates");
+    throw invalidArgument(
+      "KEYHOLD_GATEWAY_CLIENT_CA_FILE",
+      "requires KEYHOLD_TLS_CERT_FILE, because client certificates are part of TLS",
+    );
   }
   const remote = [host, gateways.address?.host].find((name) => name !== undefined && !isLoopback(name));
   if (auth.length === 0 && remote !== undefined) {
     throw invalidArgument(
       "KEYHOLD_AUTH",
-      `must be chosen before the server listens on ${remote}: admin-token, oidc, or none to let everyone in`,
+      `must be set before the server listens on ${remote}: admin-token, oidc, or none to allow everyone`,
     );
   }
 }
@@ -251,7 +257,7 @@ function toOidc(get: Get) {
   const [scopeClaim = "scope", actorsClaim] = [get("KEYHOLD_OIDC_SCOPE_CLAIM"), get("KEYHOLD_OIDC_ACTORS_CLAIM")];
   if (issuer !== undefined && audience !== undefined)
     return { issuer: issuerUrl(issuer), audience, scopeClaim, ...(actorsClaim !== undefined && { actorsClaim }) };
-  if (actorsClaim !== undefined) throw invalidArgument("KEYHOLD_OIDC_ACTORS_CLAIM", "needs KEYHOLD_OIDC_ISSUER");
+  if (actorsClaim !== undefined) throw invalidArgument("KEYHOLD_OIDC_ACTORS_CLAIM", "requires KEYHOLD_OIDC_ISSUER");
   return null;
 }
 
@@ -262,7 +268,7 @@ function issuerUrl(text: string): string {
   if (url.protocol === "http:" && !isLoopbackHost(url.host))
     throw invalidArgument(
       "KEYHOLD_OIDC_ISSUER",
-      "must be an https URL: over http, whoever is in between could replace the issuer's keys (http is for loopback addresses only)",
+      "must be an https URL: over http, an attacker in the network could replace the issuer's keys (http is for loopback addresses only)",
     );
   return text;
 }
@@ -272,6 +278,6 @@ function toTokenLimits(maxTtl = "30d", allowedClaims: string | undefined): Token
   const allowed = list(allowedClaims);
   const reserved = allowed.find((name) => RESERVED_CLAIMS.has(name));
   if (reserved !== undefined)
-    throw invalidArgument("KEYHOLD_ALLOWED_CLAIMS", `has ${reserved}, a claim that Keyhold itself sets`);
+    throw invalidArgument("KEYHOLD_ALLOWED_CLAIMS", `has ${reserved}, which Keyhold itself sets`);
   return { maxTtl: parseDuration(maxTtl, "KEYHOLD_MAX_TOKEN_TTL"), allowedClaims: new Set(allowed) };
 }

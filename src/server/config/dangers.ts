@@ -9,7 +9,7 @@ export interface Danger {
   readonly remedy: string;
 }
 
-/** Milliseconds. A revocation is delayed by the grace in an outage. */
+/** In milliseconds: in an outage, the grace delays a revocation. */
 const LARGE_GRACE = 300_000;
 
 /** Returns the dangers of a configuration, in the order in which they are reported. */
@@ -44,7 +44,7 @@ export function dangersOf(config: Config): readonly Danger[] {
     );
   if (protocols.length > 0 && auth.includes("none") && callers.includes("token"))
     add(
-      "gateways need no token: KEYHOLD_AUTH has none",
+      "gateways need no token, because KEYHOLD_AUTH contains none",
       "remove none from KEYHOLD_AUTH, or set KEYHOLD_GATEWAY_CALLERS to network or mtls",
       "gateways",
     );

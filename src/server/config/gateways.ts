@@ -4,7 +4,7 @@ import { invalidArgument } from "../../domain/errors.ts";
 import type { CredentialPlace } from "../../lib/request-credential.ts";
 import { type Get, integer, list, networks, oneOf } from "./values.ts";
 
-/** The protocols in which gateways ask. */
+/** The protocols of gateways. */
 const GATEWAYS = ["forward-auth", "ext-authz"] as const;
 
 /** Returns the configuration for gateways. Throws `INVALID_ARGUMENT` naming the variable. */
@@ -19,7 +19,7 @@ export function toGateways(get: Get) {
     callers: names("KEYHOLD_GATEWAY_CALLERS", get("KEYHOLD_GATEWAY_CALLERS") ?? "token", GATEWAY_CALLER_METHODS),
     /** Canonical CIDR blocks of gateways. */
     networks: networks("KEYHOLD_GATEWAY_NETWORKS", get("KEYHOLD_GATEWAY_NETWORKS")),
-    /** A file with the certificates of the CA of gateways; null: none is asked for a client certificate. */
+    /** A file with the certificates of the CA of gateways; null: no client certificate is requested. */
     clientCaFile: get("KEYHOLD_GATEWAY_CLIENT_CA_FILE") ?? null,
     /** Null: the port of the service. */
     address:
@@ -44,13 +44,13 @@ export function toGateways(get: Get) {
   if (callers.includes("network") !== gateways.networks.length > 0) {
     throw invalidArgument(
       "KEYHOLD_GATEWAY_NETWORKS",
-      "must be set if KEYHOLD_GATEWAY_CALLERS has network, and only then",
+      "must be set if and only if KEYHOLD_GATEWAY_CALLERS contains network",
     );
   }
   if (callers.includes("mtls") !== (gateways.clientCaFile !== null)) {
     throw invalidArgument(
       "KEYHOLD_GATEWAY_CLIENT_CA_FILE",
-      "must be set if KEYHOLD_GATEWAY_CALLERS has mtls, and only then",
+      "must be set if and only if KEYHOLD_GATEWAY_CALLERS contains mtls",
     );
   }
   return gateways;

@@ -73,10 +73,7 @@ export async function changeRootSecretFile(
 function throwNotWritable(file: string, temporary: string, { code }: NodeJS.ErrnoException): never {
   if (code === "EEXIST")
     throw invalidArgument(file, `is being changed by another command; if none runs, remove ${temporary}`);
-  throw invalidArgument(
-    file,
-    `cannot be written (${code}): change the secret where it comes from, as docs/operating.md says`,
-  );
+  throw invalidArgument(file, `cannot be written (${code}): change the secret at its source, see docs/operating.md`);
 }
 
 function linesOf(text: string): string[] {
@@ -104,7 +101,7 @@ async function readOrCreate(dataDir: string, file: string): Promise<string> {
   if (hasDatabase) {
     throw invalidArgument(
       file,
-      "is missing, and no key in the database works without it: restore it or set KEYHOLD_ROOT_SECRET",
+      "is missing, and every key in the database depends on it: restore it, or set KEYHOLD_ROOT_SECRET",
     );
   }
   // Fail before writing anything if there can be no database.

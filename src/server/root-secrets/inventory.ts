@@ -10,9 +10,9 @@ import type { Rings } from "./rings.ts";
  */
 export type RootSecretState = "current" | "staged" | "retired" | "missing";
 
-/** A root secret, and what would be rejected without it. */
+/** A root secret, with counts of what would be rejected without it. */
 export interface RootSecretUse extends Omit<DigestKeyUse, "digestKeyId"> {
-  /** A public fingerprint, 16 hexadecimal digits: that of the server key for digests, which stands beside each digest. */
+  /** A public fingerprint of 16 hexadecimal digits: that of the server key for digests, which is stored with each digest. */
   readonly id: string;
   readonly state: RootSecretState;
   /** Signing keys in use that are wrapped under it. */
@@ -66,7 +66,7 @@ function stateOf(place: number, isUsed: boolean): RootSecretState {
   return isUsed ? "retired" : "staged";
 }
 
-/** Whether it must be kept: it is in use, or staged, or credentials that work would be rejected without it. */
+/** Whether the root secret must be kept: it is in use or staged, or valid credentials would be rejected without it. */
 export function isNeeded({ state, issued, imported, inGrace, signingKeys, hashSecrets }: RootSecretUse): boolean {
   return state === "current" || state === "staged" || issued + imported + inGrace + signingKeys + hashSecrets > 0;
 }

@@ -3,7 +3,7 @@ import { deriveKeyRing, parseRootSecret, type RootSecrets } from "../../domain/s
 /** The server keys of all uses. */
 export type Rings = ReturnType<typeof deriveRings>;
 
-/** Derives the server keys from the root secrets, in the order of these. */
+/** Derives the server keys from the root secrets, in their order. */
 export function deriveRings(roots: RootSecrets) {
   return {
     tag: deriveKeyRing(roots, "secret-tag"),

@@ -16,14 +16,17 @@ export function toRootSecrets(get: Get, isRequired: boolean): RootSecretConfig {
   const retired = get("KEYHOLD_ROOT_SECRETS_RETIRED");
   if (file !== null && (current ?? retired) !== undefined) {
     const other = current === undefined ? "KEYHOLD_ROOT_SECRETS_RETIRED" : "KEYHOLD_ROOT_SECRET";
-    throw invalidArgument("KEYHOLD_ROOT_SECRET_FILE", `must not be set beside ${other}: retired ones stand in it too`);
+    throw invalidArgument(
+      "KEYHOLD_ROOT_SECRET_FILE",
+      `must not be set together with ${other}, which also has the retired secrets`,
+    );
   }
   if (current !== undefined) return { rootSecrets: parseRootSecrets(current, retired), rootSecretFile: null };
   if (retired !== undefined) throw invalidArgument("KEYHOLD_ROOT_SECRETS_RETIRED", "requires KEYHOLD_ROOT_SECRET");
   if (file === null && isRequired) {
     throw invalidArgument(
       "KEYHOLD_ROOT_SECRET",
-      "or KEYHOLD_ROOT_SECRET_FILE is needed with KEYHOLD_DATABASE_URL, the same on every server: openssl rand -base64 32",
+      "this or KEYHOLD_ROOT_SECRET_FILE is required with KEYHOLD_DATABASE_URL, with the same secret on every server; create one with: openssl rand -base64 32",
     );
   }
   return { rootSecrets: null, rootSecretFile: file };
@@ -31,7 +34,7 @@ export function toRootSecrets(get: Get, isRequired: boolean): RootSecretConfig {
 
 function parseRootSecrets(current: string, retired: string | undefined): RootSecrets {
   if (current.includes(",")) {
-    throw invalidArgument("KEYHOLD_ROOT_SECRET", "must not have a comma: it could not be one of those retired later");
+    throw invalidArgument("KEYHOLD_ROOT_SECRET", "must not contain a comma, which separates retired secrets");
   }
   return {
     current: parseRootSecret(current, "KEYHOLD_ROOT_SECRET"),

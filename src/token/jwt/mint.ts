@@ -40,12 +40,13 @@ function toClaims(content: JwtContent): JsonObject {
     ...content.claims,
   };
   const faulty = faultyClaim(set);
-  if (faulty !== undefined) throw new RangeError(`the claim ${faulty} is not what it must be`);
+  if (faulty !== undefined) throw new RangeError(`the claim ${faulty} has an invalid value`);
   return set;
 }
 
 /** Rejects scopes with spaces, which would be read back as several. */
 function joinScopes(scopes: readonly string[]): string {
-  if (scopes.some((scope) => scope === "" || scope.includes(" "))) throw new RangeError("a scope has no spaces");
+  if (scopes.some((scope) => scope === "" || scope.includes(" ")))
+    throw new RangeError("a scope must not contain spaces");
   return scopes.join(" ");
 }

@@ -27,7 +27,7 @@ export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification):
   const claims = decodeJsonObject(jws.payload);
   if (claims === undefined) return rejected("INVALID_FORMAT", "the claims of the token are not a JSON object");
   if (!isOurs(claims)) return rejected("INVALID_FORMAT", `the claim ${faultyClaim(claims)} is missing or malformed`);
-  if (claims.iss !== issuer) return rejected("SIGNATURE_INVALID", "the token is of another issuer");
+  if (claims.iss !== issuer) return rejected("SIGNATURE_INVALID", "the token has another issuer");
   if (now >= claims.exp * 1000) return { ...rejected("EXPIRED", "the token has expired"), expired: toToken(claims) };
   return { ok: true, token: toToken(claims) };
 }
@@ -41,13 +41,13 @@ function checkSignature(
 ): RejectedToken | undefined {
   const { alg, kid, typ } = header;
   if (typeof alg !== "string" || typeof kid !== "string" || typ !== "JWT") {
-    return rejected("INVALID_FORMAT", "the header of the token is not that of a JWT of this service");
+    return rejected("INVALID_FORMAT", "the header of the token is not that of a Keyhold JWT");
   }
   // RFC 7515 §4.1.11: no extension is supported, so a JWS with `crit` must be rejected.
   if (Object.hasOwn(header, "crit")) return rejected("INVALID_FORMAT", "the token has a critical extension");
   if (!Object.hasOwn(ALGORITHMS, alg)) return rejected("SIGNATURE_INVALID", OTHER_ALGORITHM);
   const key = keys(kid);
-  if (key === undefined) return { ...rejected("SIGNATURE_INVALID", "the signing key is not known"), unknownKid: true };
+  if (key === undefined) return { ...rejected("SIGNATURE_INVALID", "unknown signing key"), unknownKid: true };
   const { algorithm, publicKey } = key;
   if (alg !== algorithm.alg) return rejected("SIGNATURE_INVALID", OTHER_ALGORITHM);
   if (signature.length === algorithm.signatureSize && algorithm.verify(signedData, publicKey, signature)) return;

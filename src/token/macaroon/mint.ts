@@ -33,7 +33,7 @@ export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedToke
   const caveats = conditions.map((condition) => ({ identifier: condition, thirdParty: undefined }));
   const token = formatMacaroon({ location: content.issuer, identifier, caveats, signature });
   if (token.length > MAX_CREDENTIAL_BYTES) {
-    const description = `with the audience and the claims make a macaroon of over ${MAX_CREDENTIAL_BYTES} characters`;
+    const description = `make, with the audience and the claims, a macaroon of more than ${MAX_CREDENTIAL_BYTES} characters`;
     throw invalidArgument("scopes", description, "TOO_LARGE");
   }
   return { token, expireTime: content.expireTime };
@@ -54,7 +54,7 @@ function checkClaims(claims: JsonObject): void {
   if (bad !== undefined) {
     throw invalidArgument(
       "custom_claims",
-      `${JSON.stringify(redactName(bad))}: in a macaroon, a name has no white space and is not empty`,
+      `${JSON.stringify(redactName(bad))}: in a macaroon, the name of a claim must not be empty or have white space`,
     );
   }
 }

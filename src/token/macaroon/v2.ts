@@ -41,7 +41,7 @@ export function decodeV2(bytes: Uint8Array): Macaroon {
   reader.expect(FIELD.EOS, "end of header");
   const caveats = readCaveats(reader);
   const signature = reader.field(FIELD.SIGNATURE, "signature");
-  if (signature.length !== SIGNATURE_SIZE) throw new MacaroonFormatError("signature is not of 32 bytes");
+  if (signature.length !== SIGNATURE_SIZE) throw new MacaroonFormatError("the signature does not have 32 bytes");
   reader.end();
   return { location, identifier, caveats, signature };
 }

@@ -25,12 +25,13 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
   const macaroon = tryParseMacaroon(text);
   if (macaroon === undefined) return rejected("INVALID_FORMAT", "the token is not a well-formed macaroon");
   const identifier = parseIdentifier(macaroon.identifier);
-  if (identifier === undefined) return rejected("INVALID_FORMAT", "the macaroon has no identifier of this service");
+  if (identifier === undefined)
+    return rejected("INVALID_FORMAT", "the identifier of the macaroon is not that of Keyhold");
   const rejection = checkSignature(macaroon, keys.find(identifier.rootKeyId), issuer);
   if (rejection !== undefined) return rejection;
   const grant = readGrant(macaroon, identifier.mintedCaveats);
   if (grant === undefined)
-    return rejected("SIGNATURE_INVALID", "a caveat of the macaroon is unknown, malformed or not met");
+    return rejected("SIGNATURE_INVALID", "a caveat of the macaroon is unknown, malformed or not satisfied");
   const token = toToken(identifier, grant, issuer);
   if (now >= grant.expireTime) return { ...rejected("EXPIRED", "the macaroon has expired"), expired: token };
   return { ok: true, token };
@@ -38,8 +39,8 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
 
 /** Compares the location, which the signature does not cover: no bit of a macaroon may change unnoticed. */
 function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: string): RejectedToken | undefined {
-  if (macaroon.location !== issuer) return rejected("SIGNATURE_INVALID", "the macaroon is of another issuer");
-  if (key === undefined) return rejected("SIGNATURE_INVALID", "the root key of the macaroon is not known");
+  if (macaroon.location !== issuer) return rejected("SIGNATURE_INVALID", "the macaroon has another issuer");
+  if (key === undefined) return rejected("SIGNATURE_INVALID", "unknown root key of the macaroon");
   if (macaroon.caveats.some((caveat) => caveat.thirdParty !== undefined)) {
     return rejected("SIGNATURE_INVALID", "third-party caveats are not supported");
   }

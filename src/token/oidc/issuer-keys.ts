@@ -45,7 +45,7 @@ export function issuerKeys(options: IssuerOptions): JWTVerifyGetKey {
 
 /** Requires metadata of this issuer (§4.3). Keys over http are allowed only for an issuer on this machine. */
 function keysUrlOf(metadata: unknown, issuer: string): URL {
-  if (member(metadata, "issuer") !== issuer) throw new Error("the metadata are of another issuer");
+  if (member(metadata, "issuer") !== issuer) throw new Error("the metadata has another issuer");
   const url = new URL(String(member(metadata, "jwks_uri")));
   const isLocal = new URL(issuer).protocol === "http:" && url.protocol === "http:" && isLoopbackHost(url.host);
   if (url.protocol === "https:" || isLocal) return url;
@@ -56,7 +56,7 @@ function keysUrlOf(metadata: unknown, issuer: string): URL {
 function keysResponse(document: unknown): Response {
   const keys = member(document, "keys");
   if (Array.isArray(keys) && keys.every((key) => typeof key === "object")) return Response.json(document);
-  throw new Error("the answer is not a JWK Set");
+  throw new Error("the response is not a JWK Set");
 }
 
 function member(document: unknown, name: string): unknown {

@@ -101,7 +101,7 @@ function accepted(payload: JWTPayload, { scopeClaim = "scope", actorsClaim }: Oi
 /** Maps jose's errors to rejections; rethrows others. */
 function toRejection(error: unknown): RejectedAccessToken {
   if (error instanceof IssuerUnavailable || error instanceof errors.JWKSInvalid) {
-    return { ...rejected("ISSUER_UNAVAILABLE", "the issuer of the access token cannot be asked"), cause: error };
+    return { ...rejected("ISSUER_UNAVAILABLE", "the issuer of access tokens is unreachable"), cause: error };
   }
   if (error instanceof errors.JWTExpired) return rejected("EXPIRED", "the access token has expired");
   if (error instanceof errors.JWTClaimValidationFailed) {

@@ -4,7 +4,7 @@ import type { FastifyRequest } from "fastify";
 import { boundDeadlines } from "../wire/deadline.ts";
 import { renderError } from "../wire/error-handler.ts";
 import { unescapeMessage } from "../wire/grpc-error.ts";
-import { HttpError, type HttpErrorReason } from "../wire/http-error.ts";
+import { HttpError, type HttpErrorReason, methodNotAllowed } from "../wire/http-error.ts";
 import { requestKey } from "./call.ts";
 import { isFramed, withoutMessage } from "./unary.ts";
 
@@ -57,8 +57,8 @@ type Response = Awaited<ReturnType<Handler>>;
 function withError(response: Response, request: FastifyRequest, allowedMethods: readonly string[]): Response {
   const reason = response.body === undefined ? BODILESS.get(response.status) : undefined;
   if (reason === undefined) return response;
-  const allow = reason === "METHOD_NOT_ALLOWED" ? { allow: allowedMethods.join(", ") } : undefined;
-  const { code: status, headers, trailers, body } = renderError(new HttpError(reason, allow), request);
+  const error = reason === "METHOD_NOT_ALLOWED" ? methodNotAllowed(allowedMethods) : new HttpError(reason);
+  const { code: status, headers, trailers, body } = renderError(error, request);
   // Not as headers: Connect's adapter would send an empty DATA frame after them, and gRPC clients would miss the status.
   const trailer = trailers && new Headers(trailers);
   const content = body === undefined ? undefined : createAsyncIterable([Buffer.from(body)]);

@@ -94,7 +94,7 @@ export function isFramed(contentType: string): boolean {
 }
 
 /** For a message in another compression than Connect's. */
-export const UNKNOWN_COMPRESSION = "compressed otherwise than by gzip or br";
+export const UNKNOWN_COMPRESSION = "unsupported compression; allowed: gzip, br";
 
 const COMPRESSIONS: readonly Compression[] = [compressionGzip, compressionBrotli];
 

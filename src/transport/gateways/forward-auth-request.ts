@@ -58,7 +58,11 @@ export class ForwardAuthRequest implements GatewayRequest {
     const { query, audience } = this.#target;
     if (audience === undefined) return;
     const isForeign = URI_HEADERS.some((name) => this.header(name).some((uri) => queryOf(uri) === query));
-    if (isForeign) throw invalidArgument("query", "is the client's: configure the gateway to send its own");
+    if (isForeign)
+      throw invalidArgument(
+        "query",
+        "is the query of the client's request; configure the gateway to send its own query",
+      );
   }
 }
 

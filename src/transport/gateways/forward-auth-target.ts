@@ -51,7 +51,7 @@ export function readTarget(target: string): ForwardAuthTarget {
     return { ...readParameters(splitForm(rest.slice(1))), clientUri: undefined, query: rest.slice(1) };
   const slash = rest.indexOf("/");
   const parameters = slash === -1 ? rest : rest.slice(0, slash);
-  if (parameters.includes("?")) throw invalidArgument("query", "belongs to no path of a client");
+  if (parameters.includes("?")) throw invalidArgument("query", "must follow the path of the client's request");
   const clientUri = slash === -1 ? undefined : rest.slice(slash);
   return { ...readParameters(splitForm(parameters.replaceAll(";", "&"))), clientUri, query: "" };
 }

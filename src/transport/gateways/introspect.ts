@@ -9,7 +9,7 @@ import { redactName } from "../../lib/redact-name.ts";
 import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { RestCall } from "../wire/fastify-call.ts";
-import { HttpError } from "../wire/http-error.ts";
+import { HttpError, methodNotAllowed } from "../wire/http-error.ts";
 import { type Json, sendJson } from "../wire/json-response.ts";
 import { mediaTypePattern } from "../wire/media-type.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
@@ -51,7 +51,7 @@ export function registerIntrospection(
   readBody: ReadBody,
 ): void {
   const answer = async (call: RestCall, { method, raw }: FastifyRequest): Promise<Json> => {
-    if (method !== "POST") throw new HttpError("METHOD_NOT_ALLOWED", { allow: "POST" });
+    if (method !== "POST") throw methodNotAllowed(["POST"]);
     const admitted = await pipeline.admit(call);
     requireForm(raw.headers);
     const body = await readBody(raw, MAX_REQUEST_BYTES);
@@ -97,7 +97,7 @@ function readForm(body: Uint8Array): FormParameters {
   for (const pair of splitForm(text)) {
     const [name, value] = pair.map(decodeFormText);
     if (name === undefined || value === undefined) throw invalidArgument("body", "has a malformed percent-encoding");
-    if (parameters.has(name)) throw invalidArgument(redactName(name), "is given twice", "DUPLICATE_FIELD");
+    if (parameters.has(name)) throw invalidArgument(redactName(name), "is set twice", "DUPLICATE_FIELD");
     parameters.set(name, value);
   }
   for (const [name, value] of parameters) if (value === "") parameters.delete(name);

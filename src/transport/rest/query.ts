@@ -17,14 +17,14 @@ export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
   const queryFields = desc.fields.filter((field) => !taken.has(field) && isWritable(field)).map(({ name }) => name);
   const fieldOf = (name: string): DescField => {
     if (body.kind === "whole") {
-      throw notAllowed(redactName(name), "is not taken from the query: the body holds the whole request");
+      throw notAllowed(redactName(name), "must be set in the body, not in the query");
     }
     const field = findField(desc, name);
     if (field === undefined) {
-      const description = `is no known query field${suggestion(name, queryFields)}`;
+      const description = `is not a known query parameter${suggestion(name, queryFields)}`;
       throw invalidArgument(redactName(name, queryFields), description, "UNKNOWN_FIELD");
     }
-    if (taken.has(field)) throw notAllowed(field.name, "is not taken from the query");
+    if (taken.has(field)) throw notAllowed(field.name, "must not be set in the query");
     return field;
   };
   return (json: JsonObject, query: string): JsonObject => {
@@ -46,9 +46,9 @@ function notAllowed(field: string, description: string): Error {
 function toJson(json: JsonObject, field: DescField, texts: readonly string[]): JsonValue {
   const isList = field.fieldKind === "list";
   if (Object.hasOwn(json, nameIn(json, field)) || (texts.length > 1 && !isList)) {
-    throw invalidArgument(field.name, "is given twice", "DUPLICATE_FIELD");
+    throw invalidArgument(field.name, "is set twice", "DUPLICATE_FIELD");
   }
-  if (!isWritable(field)) throw notAllowed(field.name, "cannot be written in the query");
+  if (!isWritable(field)) throw notAllowed(field.name, "cannot be set in the query");
   const values = texts.map((text) => {
     const value = fromText(field, text);
     if (value === undefined) throw invalidArguments([notOfForm(field, text)]);

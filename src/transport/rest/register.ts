@@ -5,7 +5,7 @@ import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_det
 import type { Rpc } from "../../api/rpc.ts";
 import { withImports } from "../wire/descriptor-files.ts";
 import { RestCall } from "../wire/fastify-call.ts";
-import { HttpError } from "../wire/http-error.ts";
+import { HttpError, methodNotAllowed } from "../wire/http-error.ts";
 import { type Json, sendJson } from "../wire/json-response.ts";
 import { yieldIfLong } from "../wire/long-message.ts";
 import { mediaTypePattern } from "../wire/media-type.ts";
@@ -71,7 +71,7 @@ export function checkMethods(fastify: FastifyInstance, { router }: Routes): void
     const ofRest = found.kind === "wrong-method" ? found.allowed : [];
     const methods = fastify.supportedMethods.filter((name) => name !== QUERY);
     const allowed = [...ofRest, ...methods.filter((name) => fastify.hasRoute({ method: name, url: path }))];
-    if (allowed.length > 0) throw new HttpError("METHOD_NOT_ALLOWED", { allow: allowed.join(", ") });
+    if (allowed.length > 0) throw methodNotAllowed(allowed);
     if (method === QUERY) throw new HttpError("PATH_NOT_FOUND");
     next();
   });
@@ -108,9 +108,9 @@ function findRoute(router: PathRouter<Route>, method: string, path: string) {
   if (found.kind === "found") return found;
   if (found.kind === "unknown") {
     if (found.nearest === undefined) throw new HttpError("PATH_NOT_FOUND");
-    throw new HttpError("PATH_NOT_FOUND", {}, `there is nothing at this path; did you mean ${found.nearest}?`);
+    throw new HttpError("PATH_NOT_FOUND", {}, `no such path; did you mean ${found.nearest}?`);
   }
-  throw new HttpError("METHOD_NOT_ALLOWED", { allow: found.allowed.join(", ") });
+  throw methodNotAllowed(found.allowed);
 }
 
 const JSON_MEDIA_TYPE = mediaTypePattern("application/json");

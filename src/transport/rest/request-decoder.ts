@@ -72,7 +72,7 @@ function withVariable(json: JsonObject, [field, ...inner]: readonly DescField[],
   }
   if (existing !== null && typeof existing !== "string") return json;
   if (existing !== null && existing !== "" && existing !== text) {
-    throw invalidArgument(at, "is not the same in the body as in the path", "VALUE_NOT_ALLOWED");
+    throw invalidArgument(at, "has different values in the path and in the body", "VALUE_NOT_ALLOWED");
   }
   return { ...json, [name]: text };
 }

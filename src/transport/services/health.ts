@@ -58,7 +58,7 @@ export function createHealth(services: readonly DescService[], checkReadiness: C
     handler:
       ({ service }) =>
       async () => {
-        if (!names.has(service)) throw new ConnectError("there is no such service here", Code.NotFound);
+        if (!names.has(service)) throw new ConnectError("unknown service", Code.NotFound);
         return { status: await statusNow() };
       },
   };

@@ -44,7 +44,7 @@ export function createReflection(services: readonly DescService[], stopping: Abo
     let count = 0;
     for await (const originalRequest of until(requests, stopping)) {
       if (++count > MAX_REQUESTS) {
-        throw new ConnectError(`a stream may ask ${MAX_REQUESTS} times; open another`, Code.ResourceExhausted);
+        throw new ConnectError(`a stream allows ${MAX_REQUESTS} requests; open another stream`, Code.ResourceExhausted);
       }
       const { host: validHost, messageRequest } = originalRequest;
       yield { validHost, originalRequest, messageResponse: catalog.answer(messageRequest, sent) };
@@ -80,7 +80,7 @@ async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGen
 
 const NOT_FOUND = {
   case: "errorResponse",
-  value: { errorCode: Code.NotFound, errorMessage: "there is no such file, symbol or extension here" },
+  value: { errorCode: Code.NotFound, errorMessage: "no such file, symbol or extension" },
 } as const;
 
 const bytesOf = memoizeByIdentity((file: DescFile) => toBinary(FileDescriptorProtoSchema, file.proto));
@@ -125,7 +125,7 @@ class Catalog {
       case "listServices":
         return { case: "listServicesResponse", value: { service: this.#services } } as const;
       default:
-        throw new ConnectError("message_request: value is required", Code.InvalidArgument);
+        throw new ConnectError("message_request: is required", Code.InvalidArgument);
     }
   }
 

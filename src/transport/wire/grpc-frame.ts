@@ -41,7 +41,7 @@ function unimplemented(problem: string): Error {
 
 /** gRPC requires INTERNAL (doc/compression.md). */
 export function unexpectedCompression(): ConnectError {
-  return new ConnectError("a message is marked as compressed in a call that names no compression", Code.Internal);
+  return new ConnectError("a message is compressed, but the call declares no compression", Code.Internal);
 }
 
 /** Without a DataView, which costs more to create than to read four bytes. */

@@ -4,32 +4,36 @@ import { ERROR_DOMAIN } from "../../api/errors.ts";
 
 /** Errors of the transport by their reason in ErrorInfo. `http` differs from the status of the code where HTTP has a specific one. */
 export const HTTP_ERRORS = {
-  PATH_NOT_FOUND: { code: Code.NotFound, http: 404, message: "there is nothing at this path" },
+  PATH_NOT_FOUND: { code: Code.NotFound, http: 404, message: "no such path; see /docs" },
   HOST_NOT_ALLOWED: {
     code: Code.PermissionDenied,
     http: 403,
     message:
-      "without authentication (KEYHOLD_AUTH unset or none) the Host must be a loopback name, with none also an IP address, or in KEYHOLD_ALLOWED_HOSTS",
+      "without authentication, the Host must be a loopback name (with KEYHOLD_AUTH=none also an IP address) or be listed in KEYHOLD_ALLOWED_HOSTS",
   },
   ORIGIN_NOT_ALLOWED: {
     code: Code.PermissionDenied,
     http: 403,
     message:
-      "without authentication (KEYHOLD_AUTH unset or none) the Origin must be that of the server itself or in KEYHOLD_CORS_ORIGINS",
+      "unless KEYHOLD_AUTH requires authentication, the Origin must be that of the server or be listed in KEYHOLD_CORS_ORIGINS",
   },
   PROXY_NOT_ALLOWED: {
     code: Code.PermissionDenied,
     http: 403,
-    message: "while KEYHOLD_AUTH is not set, requests that come through a proxy are refused: set KEYHOLD_AUTH",
+    message: "requests through a proxy are rejected unless KEYHOLD_AUTH is set",
   },
-  METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "this path does not take this method" },
+  METHOD_NOT_ALLOWED: { code: Code.Unimplemented, http: 405, message: "method not allowed" },
   // The code that gRPC and Connect use for a message that is too large.
   BODY_TOO_LARGE: { code: Code.ResourceExhausted, http: 413, message: "the request body is too large" },
   HTTP_MALFORMED: { code: Code.InvalidArgument, http: 400, message: "the request is not well-formed HTTP" },
   HEADER_TOO_LARGE: { code: Code.InvalidArgument, http: 431, message: "the URL and header fields are too large" },
-  REQUEST_TIMED_OUT: { code: Code.DeadlineExceeded, http: 408, message: "the request was not complete in time" },
+  REQUEST_TIMED_OUT: {
+    code: Code.DeadlineExceeded,
+    http: 408,
+    message: "the client did not send the complete request in time",
+  },
   URL_MALFORMED: { code: Code.InvalidArgument, http: 400, message: "the URL has a malformed percent-encoding" },
-  URL_TOO_LONG: { code: Code.InvalidArgument, http: 414, message: "a part of the URL is too long" },
+  URL_TOO_LONG: { code: Code.InvalidArgument, http: 414, message: "a segment of the URL is too long" },
   HTTP_VERSION_NOT_SUPPORTED: { code: Code.Unimplemented, http: 505, message: "bidirectional streams need HTTP/2" },
   MEDIA_TYPE_NOT_SUPPORTED: {
     code: Code.InvalidArgument,
@@ -41,8 +45,8 @@ export const HTTP_ERRORS = {
     http: 415,
     message: "the request body must not be compressed",
   },
-  REQUEST_CANCELLED: { code: Code.Canceled, http: 499, message: "the caller went away" },
-  TIMED_OUT: { code: Code.Unavailable, http: 503, message: "the service did not answer in time" },
+  REQUEST_CANCELLED: { code: Code.Canceled, http: 499, message: "the client disconnected" },
+  TIMED_OUT: { code: Code.Unavailable, http: 503, message: "the server did not respond in time" },
 } as const satisfies Record<string, { code: Code; http: number; message: string }>;
 
 export type HttpErrorReason = keyof typeof HTTP_ERRORS;
@@ -62,6 +66,12 @@ export class HttpError extends ConnectError {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return Object.prototype.isPrototypeOf.call(HttpError.prototype, Object(value));
   }
+}
+
+/** Returns the error of a path that does not support the method of the request. */
+export function methodNotAllowed(allowed: readonly string[]): HttpError {
+  const allow = allowed.join(", ");
+  return new HttpError("METHOD_NOT_ALLOWED", { allow }, `method not allowed; allowed: ${allow}`);
 }
 
 /**

@@ -105,7 +105,7 @@ const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: In
   [["name", "actor_id"], FULL, /actor_id/],
   [["*", "actor_id"], FULL, /actor_id/],
   [["unknown"], FULL, /unknown/],
-  [["ttl"], FULL, /names ttl, which is not set/],
+  [["ttl"], FULL, /contains ttl, but ttl is not set/],
   [["expire_time"], { ttl: "1h" }, /but ttl is set/],
   [[""], FULL, /is not one of/],
   [["Name"], FULL, /Name/],
@@ -114,12 +114,16 @@ const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: In
   [["metadata.*"], FULL, /^update_mask: metada… is not one of/],
   [["__proto__"], FULL, /__proto__/],
   [["constructor"], FULL, /constructor/],
-  [[], FULL, /names no field to change/],
-  [undefined, {}, /names no field to change/],
-  [undefined, { expireTime: TIME }, /^update_mask: must name expire_time: /],
-  [undefined, { actorId: "a", expireTime: TIME, ipRestriction: IP }, /must name expire_time, ip_restriction: /],
-  [undefined, { keyId: "id" }, /names no field to change/],
-  [undefined, { keyId: "id", actorId: "b", ...OUTPUT_ONLY }, /names no field to change/],
+  [[], FULL, /must contain at least one of/],
+  [undefined, {}, /must contain at least one of/],
+  [undefined, { expireTime: TIME }, /^update_mask: must contain expire_time explicitly/],
+  [
+    undefined,
+    { actorId: "a", expireTime: TIME, ipRestriction: IP },
+    /must contain expire_time, ip_restriction explicitly/,
+  ],
+  [undefined, { keyId: "id" }, /must contain at least one of/],
+  [undefined, { keyId: "id", actorId: "b", ...OUTPUT_ONLY }, /must contain at least one of/],
 ];
 
 test.each(table(REFUSED))("%#: the mask %j is refused", (paths, key, message) => {

@@ -75,18 +75,18 @@ const BAD_ROWS: readonly (readonly [string, string | Buffer])[] = [
   ["is not UTF-8", Buffer.from(`{"raw_key":"${KEY}\xff"}`, "latin1")],
   ["raw_key: is required without raw_key_hash", '{"name":"a","actor_id":"b"}'],
   ["raw_key: must be a string", '{"raw_key":5,"name":"a","actor_id":"b"}'],
-  ["actor_id: value is required", `{"raw_key":"${KEY}","name":"a"}`],
+  ["actor_id: is required", `{"raw_key":"${KEY}","name":"a"}`],
   ["colour: is an unknown field; allowed: raw_key", `{"raw_key":"${KEY}","name":"a","actor_id":"b","colour":"${KEY}"}`],
   ["sk_liv…: is an unknown field", `{"raw_key":"${KEY}","name":"a","actor_id":"b","${KEY}":""}`],
   ["scopes[0]: must be a string", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":[1]}`],
-  ["scopes[0]: does not match", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":["a b"]}`],
+  ["scopes[0]: must be visible ASCII", `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":["a b"]}`],
   ['scopes: contains ","', `{"raw_key":"${KEY}","name":"a","actor_id":"b","scopes":"read,write"}`],
   ["metadata.a: is set twice", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":"1"},"metadata.a":"2"}`],
   ["ttl: must be a duration", `{"raw_key":"${KEY}","name":"a","actor_id":"b","ttl":"${KEY}"}`],
   ["expire_time: must be an RFC 3339 time", `{"raw_key":"${KEY}","name":"a","actor_id":"b","expire_time":"${KEY}"}`],
   ["expire_time: must be", `{"raw_key":"${KEY}","name":"a","actor_id":"b","expire_time":"2020-01-02T00:00:00Z"}`],
   [
-    "expire_time: must not be set beside ttl",
+    "expire_time: must not be set together with ttl",
     `{"raw_key":"${KEY}","name":"a","actor_id":"b","ttl":"1h","expire_time":"2999-01-02T00:00:00Z"}`,
   ],
   ["metadata.a: must be a string", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":1}}`],
@@ -154,7 +154,7 @@ test.each(table(CELLS_OF_SCOPES))("scopes in a cell: %s", async (cell, expected)
 });
 
 const SWALLOWED = "a quote makes lines 3 to 5 one row, and none is imported";
-const SPREADSHEET = "is what a spreadsheet has made of it";
+const SPREADSHEET = "was changed by a spreadsheet";
 
 const BAD_CSV: readonly (readonly [problem: string, lines: string | Buffer])[] = [
   ["has a misplaced quote", `${KEY}"x,a,b`],

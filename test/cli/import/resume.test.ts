@@ -35,7 +35,7 @@ test("a killed import resumes: each key once, each row counted", async () => {
         row: 501,
         line: 501,
         reason: "INVALID_ARGUMENT",
-        message: "actor_id: value is required; raw_key: is required without raw_key_hash",
+        message: "actor_id: is required; raw_key: is required without raw_key_hash",
       },
     },
   ]);

@@ -43,7 +43,7 @@ describe("the key of an HMAC", () => {
     ["0f".repeat(32), "BASE64", "key: has 64 hexadecimal digits: is the encoding TEXT_ENCODING_HEX?"],
     ["AP8=", "HEX", "key: is not hexadecimal: is the encoding TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL?"],
     ["-_8", "BASE64", "key: has characters of base64url, - or _: is the encoding TEXT_ENCODING_BASE64URL?"],
-    ["hmac-secret:00ff", "HEX", "key: begins with the name of an algorithm or encoding: give only what follows it"],
+    ["hmac-secret:00ff", "HEX", "key: begins with the name of an algorithm or encoding: remove the name"],
     ["\ud800", "UTF8", "key: must be well-formed Unicode"],
     ["00".repeat(1025), "HEX", "key: has 1025 bytes; it must have 1 to 1024"],
   ] as const)("%j as %s is refused", (text, encoding, violation) => {

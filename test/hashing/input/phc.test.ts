@@ -52,33 +52,30 @@ const refused: readonly [string, string][] = [
   [`$2b$12$${BCRYPT.slice(0, -1)}b`, "is not bcrypt: unused bits at its end are not zero; is it cut off or mistyped?"],
   [
     `$2x$12$${BCRYPT}`,
-    "is a $2x$ hash of bcrypt, made by a version with a known bug, which does not distinguish some keys: issue new keys in place of these",
+    "is a $2x$ hash of bcrypt, made by a version with a known bug, which does not distinguish some keys: issue new keys instead of these",
   ],
   [
     `$2$12$${BCRYPT}`,
-    "is a $2$ hash of bcrypt, which does not hash the end of the key and is not supported: issue new keys in place of these",
+    "is a $2$ hash of bcrypt, which does not hash the end of the key and is not supported: issue new keys instead of these",
   ],
   // Argon2
   [`$argon2id$v=16$m=1024,t=1,p=1$${SALT}$${HASH}`, "the version of Argon2 is 16; only v=19 can be computed"],
-  [
-    `$argon2id$m=1024,t=1,p=1$${SALT}$${HASH}`,
-    "the version of Argon2 is 16, because it states none; only v=19 can be computed",
-  ],
+  [`$argon2id$m=1024,t=1,p=1$${SALT}$${HASH}`, "the version of Argon2 is 16, the default; only v=19 can be computed"],
   [`$argon2id$v=19$m=65537,t=1,p=1$${SALT}$${HASH}`, "m (KiB of memory) is 65537; it must be 1024 to 65536"],
   [`$argon2id$v=19$m=1023,t=1,p=1$${SALT}$${HASH}`, "m (KiB of memory) is 1023; it must be 1024 to 65536"],
   [`$argon2id$v=19$m=1024,t=5,p=1$${SALT}$${HASH}`, "t (passes) is 5; it must be 1 to 4"],
   [`$argon2id$v=19$m=1024,t=0,p=1$${SALT}$${HASH}`, "t (passes) is 0; it must be 1 to 4"],
   [`$argon2id$v=19$m=1024,t=1,p=5$${SALT}$${HASH}`, "p (parallelism) is 5; it must be 1 to 4"],
-  [`$argon2id$v=19$m=1024,t=1$${SALT}$${HASH}`, "needs the parameter p"],
+  [`$argon2id$v=19$m=1024,t=1$${SALT}$${HASH}`, "requires the parameter p"],
   [`$argon2id$v=19$m=1024,t=1,p=1,m=1024$${SALT}$${HASH}`, "has the parameter m twice"],
   [
     `$argon2id$v=19$m=1024,t=1,p=1,data=AAAA$${SALT}$${HASH}`,
-    "has a parameter that is not a name and a number; allowed: m, t, p",
+    "has a parameter that is not of the form name=number; allowed: m, t, p",
   ],
   [`$argon2id$v=19$m=1024,t=1,p=1,x=1$${SALT}$${HASH}`, "has the unknown parameter x; allowed: m, t, p"],
   [
     `$argon2id$v=19$m=01024,t=1,p=1$${SALT}$${HASH}`,
-    "has a parameter that is not a name and a number; allowed: m, t, p",
+    "has a parameter that is not of the form name=number; allowed: m, t, p",
   ],
   [
     `$argon2id$v=19$m=1024,t=1,p=1$${SALT}`,
@@ -121,7 +118,7 @@ const refused: readonly [string, string][] = [
   [`$argon2id$v=19$m=1024,t=1,p=1$$${HASH}`, "the salt is empty"],
   [
     `$argon2x$v=19$m=1024,t=1,p=1$${SALT}$${HASH}`,
-    "is no known variant of Argon2; allowed: $argon2id$, $argon2i$, $argon2d$",
+    "is an unknown variant of Argon2; allowed: $argon2id$, $argon2i$, $argon2d$",
   ],
   // scrypt
   [`$scrypt$ln=16,r=8,p=1$${SALT}$${HASH}`, "ln (the binary logarithm of N) is 16; it must be 10 to 15"],
@@ -170,11 +167,11 @@ describe("a format that is mistaken for PHC is refused with what to do", () => {
     ["$P$B12345678x", `is phpass, ${NOT_SUPPORTED}`],
     [
       "$bcrypt-sha256$v=2,t=2b,r=12$x$y",
-      "is bcrypt of SHA-256, which hashes a hash of the raw key and is not supported: issue new keys in place of these",
+      "is bcrypt of SHA-256, which hashes a hash of the raw key and is not supported: issue new keys instead of these",
     ],
     [
       "bcrypt_sha256$$2b$12$x",
-      "is bcrypt of SHA-256, which hashes a hash of the raw key and is not supported: issue new keys in place of these",
+      "is bcrypt of SHA-256, which hashes a hash of the raw key and is not supported: issue new keys instead of these",
     ],
     [
       `bcrypt$$2b$12$${BCRYPT}`,
@@ -210,17 +207,17 @@ describe("a format that is mistaken for PHC is refused with what to do", () => {
     ],
     [
       `${"0f".repeat(16)}:${"0f".repeat(64)}`,
-      "is a salt and a hash in hexadecimal, as better-auth stores passwords, by scrypt with r=16, which is not supported. It stores API keys as SHA-256: give these with the algorithm SHA256 and the encoding BASE64URL",
+      "is a salt and a hash in hexadecimal, as better-auth stores passwords, by scrypt with r=16, which is not supported. It stores API keys as SHA-256: import these with the algorithm SHA256 and the encoding BASE64URL",
     ],
     [
       `${"0f".repeat(8)}:${"0f".repeat(32)}`,
       "is a salt and a hash in hexadecimal: write both in base64 without padding behind the parameters, such as $pbkdf2-sha256$i=<iterations>$<salt>$<hash> or $scrypt$ln=<log2 of N>,r=8,p=1$<salt>$<hash>",
     ],
-    ["0f".repeat(32), "has no $: a hash without a salt is given as algorithm, value and encoding"],
+    ["0f".repeat(32), "has no $: set algorithm, value and encoding for a hash without a salt"],
     [` $2b$12$${BCRYPT}`, "has white space around it: remove it"],
     [
       "$unknown$x",
-      "is in no supported format; it must begin with one of: $2a$, $2b$, $2y$, $argon2id$, $argon2i$, $argon2d$, $scrypt$, $pbkdf2-sha256$, $pbkdf2-sha512$, $pbkdf2-sha1$",
+      "has an unsupported format; it must begin with one of: $2a$, $2b$, $2y$, $argon2id$, $argon2i$, $argon2d$, $scrypt$, $pbkdf2-sha256$, $pbkdf2-sha512$, $pbkdf2-sha1$",
     ],
     ["x".repeat(513), "has 513 characters, but at most 512 are possible"],
   ];

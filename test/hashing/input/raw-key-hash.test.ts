@@ -101,13 +101,13 @@ describe("a value is refused with the reason", () => {
     ...["sha256:", "sha256=", "SHA-256:", "hmac-sha256:", "md5:", "hex:", "base64:", "{SHA256}"].map(
       (name): [RawKeyHashInput, string] => [
         { value: name + HEX, encoding: "HEX" },
-        "begins with the name of an algorithm or encoding: give only what follows it",
+        "begins with the name of an algorithm or encoding: remove the name",
       ],
     ),
     // As base64 it has the size of SHA-512.
     [
       { algorithm: "SHA512", value: Buffer.from(HEX).toString("base64"), encoding: "BASE64" },
-      "is 64 hexadecimal digits that were encoded again: decode it once, and give the encoding TEXT_ENCODING_HEX",
+      "is 64 hexadecimal digits that were encoded again: decode it once, and set the encoding TEXT_ENCODING_HEX",
     ],
     [{ value: HEX.slice(2), encoding: "HEX" }, "has 31 bytes, but HASH_ALGORITHM_SHA256 has 32"],
     [
@@ -136,7 +136,7 @@ describe("a value is refused with the reason", () => {
     ],
     [
       { value: "$2b$12$abc", encoding: "HEX" },
-      "begins with $, as a hash with a salt does: give it as phc, without algorithm and encoding",
+      "begins with $, as a hash with a salt does: set phc instead, without algorithm and encoding",
     ],
     [{ value: "a".repeat(513), encoding: "HEX" }, "has 513 characters, but at most 512 are possible"],
   ];
@@ -157,7 +157,7 @@ test("text that only begins like a name or 0x is base64", () => {
 
 describe("fields that are missing, or that exclude each other", () => {
   const BCRYPT = `$2b$04$${"a".repeat(21)}u${"a".repeat(30)}u`;
-  const beside = "must be absent with phc, which states how the hash was made";
+  const beside = "must be absent with phc, which contains the parameters of the hash";
   const refusals: readonly [RawKeyHashInput, readonly string[]][] = [
     [{}, [": must have algorithm, value and encoding, or phc"]],
     [{ encoding: "HEX", prefix: "pepper", phc: "" }, [": must have algorithm, value and encoding, or phc"]],
@@ -183,12 +183,12 @@ describe("fields that are missing, or that exclude each other", () => {
     [
       { algorithm: "ARGON2", value: HEX, encoding: "HEX" },
       [
-        ".algorithm: HASH_ALGORITHM_ARGON2 has a salt: give the whole hash as phc, and no algorithm, value and encoding",
+        ".algorithm: HASH_ALGORITHM_ARGON2 has a salt: set phc to the whole hash, without algorithm, value and encoding",
       ],
     ],
     [
       { value: BCRYPT },
-      [".value: begins with $, as a hash with a salt does: give it as phc, without algorithm and encoding"],
+      [".value: begins with $, as a hash with a salt does: set phc instead, without algorithm and encoding"],
     ],
     [
       { algorithm: "BCRYPT", value: "x", encoding: "HEX", hmacKeyId: "k", phc: BCRYPT },

@@ -146,7 +146,7 @@ test.each([SHORT, SHORT.replace("1000", "600001")])("a thread zeroes the message
 test("a thread that is ended fails its hash alone, and is replaced", async () => {
   const { queue, workers } = startObservedQueue();
   const [first, second, third] = [LONG, SHORT, SHORT].map((parameters) => compute(queue, task(parameters)));
-  const failure = expect(first).rejects.toThrow("a thread for slow hashes was ended");
+  const failure = expect(first).rejects.toThrow("a hashing thread was stopped");
   await workers[0]?.terminate();
   await failure;
   expect(await Promise.all([second, third])).toHaveLength(2);
@@ -157,9 +157,7 @@ test("a thread that is ended fails its hash alone, and is replaced", async () =>
 test("a thread that crashes fails its hash alone, and is replaced", async () => {
   const { queue, workers } = startObservedQueue({}, PROGRAM);
   const message = { buffer: new ArrayBuffer(1) } as Uint8Array<ArrayBuffer>;
-  await expect(compute(queue, { parameters: SHORT, message })).rejects.toThrow(
-    /^a thread for slow hashes (?:failed|ended)$/,
-  );
+  await expect(compute(queue, { parameters: SHORT, message })).rejects.toThrow(/^a hashing thread (?:failed|exited)$/);
   expect(await compute(queue, task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
   expect(workers).toHaveLength(2);
 });
@@ -167,9 +165,9 @@ test("a thread that crashes fails its hash alone, and is replaced", async () => 
 test("a thread has no environment, which may contain the root secret, and its end is noticed", async () => {
   const worker = new HashWorker(new URL("./environment.ts", import.meta.url));
   expect(Buffer.from(await worker.compute(task(SHORT))).toString()).toBe("{}");
-  await expect(worker.compute(task(SHORT))).rejects.toThrow("a thread for slow hashes ended");
+  await expect(worker.compute(task(SHORT))).rejects.toThrow("a hashing thread exited");
   expect(worker.isAlive).toBe(false);
-  await expect(worker.compute(task(SHORT))).rejects.toThrow("a thread for slow hashes ended");
+  await expect(worker.compute(task(SHORT))).rejects.toThrow("a hashing thread exited");
 });
 
 test("a thread computes no hash beyond the limits, and survives it", async () => {

@@ -26,7 +26,7 @@ test.each(vectors.invalid)("refuses $filter", ({ filter, position, message }) =>
 
 test("an error names the kind of key, and quotes nothing of the filter", () => {
   expect(refusal("kh_v1_secret=a")).toMatch(/^unknown field at position 1 \(an issued key has key_id, name, /);
-  expect(refusal("key_id=kh_v1_secret")).toBe("wrong value at position 8 (expected a UUID)");
+  expect(refusal("key_id=kh_v1_secret")).toBe("invalid value at position 8 (expected a UUID)");
 });
 
 test.each([

@@ -331,7 +331,7 @@ describe("files", () => {
     ];
     expect(toConfig(withFiles(byFile))).toEqual(toConfig(byName));
     expect(findConfigErrors(byFile)).toEqual([]);
-    expect(findConfigErrors({ ...byFile, ...byName })).toEqual([`${name}_FILE: must not be set beside ${name}`]);
+    expect(findConfigErrors({ ...byFile, ...byName })).toEqual([`${name}_FILE: must not be set together with ${name}`]);
     expect(findConfigErrors({ ...byFile, [`${name}_FILE`]: `${dir}/no` })).toContain(
       `${name}_FILE: ${dir}/no cannot be read (ENOENT)`,
     );

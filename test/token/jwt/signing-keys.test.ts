@@ -145,7 +145,7 @@ describe("a wrong root secret", () => {
   const sameName = ringOf({ id: vector.wrapKey.id, secret: createSecretKey(randomBytes(32)) });
 
   test.each([
-    ["with another id", other, /no configured root secret/],
+    ["with another id", other, /none of the configured root secrets/],
     ["with the same id", sameName, /altered, or wrapped under another root secret/],
   ])("%s is an error that names the key without a secret", (_, ring, message) => {
     const unwrap = () => unwrapSigningKey(stored, ring);
@@ -162,7 +162,7 @@ describe("a wrong root secret", () => {
 test("rejects an exchanged kid or public key", () => {
   const [a, b] = [record(), record()];
   expect(() => unwrapSigningKey({ ...a, kid: b.kid }, RING)).toThrow(KeyholdError);
-  expect(() => unwrapSigningKey({ ...a, publicJwk: b.publicJwk }, RING)).toThrow(/public key is not that/);
+  expect(() => unwrapSigningKey({ ...a, publicJwk: b.publicJwk }, RING)).toThrow(/public key does not match/);
   expect(() => unwrapSigningKey({ ...a, wrapped: b.wrapped }, RING)).toThrow(KeyholdError);
 });
 

@@ -31,7 +31,7 @@ const lastLine = () => lastRequest(suite.server.log());
 async function expectRefused(asked: Asked, url = suite.server.url): Promise<void> {
   const answer = await forwardAuth({ url }, { ...asked, headers: [...credential(), ...(asked.headers ?? [])] });
   expect([answer.status, answer.reason]).toEqual([503, "CALLER_NOT_PERMITTED"]);
-  expect(answer.body.error.message).toMatch(/^the gateway is not permitted to ask: /);
+  expect(answer.body.error.message).toMatch(/^the gateway was rejected: /);
   expect(
     Object.keys(answer.headers).filter((name) => name.startsWith("x-keyhold") || name === "www-authenticate"),
   ).toEqual([]);

@@ -24,10 +24,10 @@ const BATCH = "POST /v1/items:batch";
 
 const GENRES = "must be one of GENRE_UNSPECIFIED, GENRE_NOVEL, GENRE_VERSE";
 const TIME = "must be an RFC 3339 time such as 2030-01-02T03:04:05Z";
-const MASK = "must be field names with commas between";
-const UNEQUAL = "is not the same in the body as in the path";
-const TWO_NAMES = "is given twice, under two names";
-const UNKNOWN_PARAMETER = "is no known query field";
+const MASK = "must be field names separated by commas";
+const UNEQUAL = "has different values in the path and in the body";
+const TWO_NAMES = "is set twice, under two names";
+const UNKNOWN_PARAMETER = "is not a known query parameter";
 
 const paths: readonly Taken[] = [
   ["GET /v1/items/abc", none, "Get", { name: "abc" }],
@@ -93,18 +93,18 @@ const queries: readonly Taken[] = [
 
 const wrongQueries: readonly Rejected[] = [
   ["GET /v1/items?bogus=1", none, "bogus", UNKNOWN_PARAMETER],
-  ["GET /v1/items?Name=1", none, "Name", "is no known query field; did you mean name?"],
+  ["GET /v1/items?Name=1", none, "Name", "is not a known query parameter; did you mean name?"],
   ["GET /v1/items?book.bogus=1", none, "book.bogus", UNKNOWN_PARAMETER],
-  ["GET /v1/items?name.x=1", none, "name.x", "is no known query field; did you mean name?"],
+  ["GET /v1/items?name.x=1", none, "name.x", "is not a known query parameter; did you mean name?"],
   ["GET /v1/items?books.title=1", none, "books.title", UNKNOWN_PARAMETER],
   ["GET /v1/items?create_time.seconds=1", none, "create…", UNKNOWN_PARAMETER],
   ["GET /v1/items?book.=1", none, "book.", UNKNOWN_PARAMETER],
   ["GET /v1/items?=1", none, "", UNKNOWN_PARAMETER],
   ["GET /v1/items?__proto__=1", none, "__proto__", UNKNOWN_PARAMETER],
   ["GET /v1/items?constructor.name=1", none, "constr…", UNKNOWN_PARAMETER],
-  ["GET /v1/items?tags[]=1", none, "tags[]", "is no known query field; did you mean tags?"],
-  ["GET /v1/items?name=a&name=a", none, "name", "is given twice"],
-  ["GET /v1/items?is_lent=true&isLent=true", none, "is_lent", "is given twice"],
+  ["GET /v1/items?tags[]=1", none, "tags[]", "is not a known query parameter; did you mean tags?"],
+  ["GET /v1/items?name=a&name=a", none, "name", "is set twice"],
+  ["GET /v1/items?is_lent=true&isLent=true", none, "is_lent", "is set twice"],
   ["GET /v1/items?book.title=a", none, "book.title", UNKNOWN_PARAMETER],
   ["GET /v1/items?genre=2", none, "genre", GENRES],
   ["GET /v1/items?size=", none, "size", "must be a 32-bit integer"],
@@ -120,18 +120,18 @@ const wrongQueries: readonly Rejected[] = [
   ["GET /v1/items?create_time=", none, "create_time", TIME],
   ["GET /v1/items?read_mask=a,,b", none, "read_mask", MASK],
   ["GET /v1/items?read_mask=a,+b", none, "read_mask", MASK],
-  ["GET /v1/items?books=x", none, "books", "cannot be written in the query"],
-  ["GET /v1/items?book=x", none, "book", "cannot be written in the query"],
-  ["GET /v1/items?labels=x", none, "labels", "cannot be written in the query"],
+  ["GET /v1/items?books=x", none, "books", "cannot be set in the query"],
+  ["GET /v1/items?book=x", none, "book", "cannot be set in the query"],
+  ["GET /v1/items?labels=x", none, "labels", "cannot be set in the query"],
   ["GET /v1/items?labels.a=x", none, "labels.a", UNKNOWN_PARAMETER],
   ["GET /v1/items?extra=x", none, "extra", "must be an object"],
   ["GET /v1/items?name=%", none, "name", "has a malformed percent-encoding"],
   ["GET /v1/items?name=%ff", none, "name", "has a malformed percent-encoding"],
   ["GET /v1/items?%=1", none, "%", "has a malformed percent-encoding"],
-  ["GET /v1/items/abc?name=abc", none, "name", "is not taken from the query"],
-  ["POST /v1/items/abc?size=1", {}, "size", "is not taken from the query: the body holds the whole request"],
-  ["POST /v1/items/abc:rotate?bogus=1", {}, "bogus", "is not taken from the query: the body holds the whole request"],
-  ["PUT /v1/items/abc?book=x", {}, "book", "is not taken from the query"],
+  ["GET /v1/items/abc?name=abc", none, "name", "must not be set in the query"],
+  ["POST /v1/items/abc?size=1", {}, "size", "must be set in the body, not in the query"],
+  ["POST /v1/items/abc:rotate?bogus=1", {}, "bogus", "must be set in the body, not in the query"],
+  ["PUT /v1/items/abc?book=x", {}, "book", "must not be set in the query"],
 ];
 
 const bodies: readonly Taken[] = [
@@ -167,19 +167,19 @@ const wrongBodies: readonly Rejected[] = [
   [BATCH, '"x"', "body", "must be a JSON object"],
   [BATCH, "null", "body", "must be a JSON object"],
   [BATCH, `{"extra":${'{"a":'.repeat(100)}`, "body", "is nested deeper than 100"],
-  [BATCH, { bogus: 1 }, "bogus", "is no known field"],
-  [BATCH, { "bo gus": 1 }, '["bo gus"]', "is no known field"],
-  [BATCH, { [`x${"y".repeat(200)}`]: 1 }, `["xyyyyy…"]`, "is no known field"],
-  [BATCH, '{"__proto__":{"size":1}}', "__proto__", "is no known field"],
-  [BATCH, { constructor: 1 }, "constructor", "is no known field"],
-  [BATCH, { "[keyhold.test.library.x]": 1 }, '["[keyho…"]', "is no known field"],
+  [BATCH, { bogus: 1 }, "bogus", "is not a known field"],
+  [BATCH, { "bo gus": 1 }, '["bo gus"]', "is not a known field"],
+  [BATCH, { [`x${"y".repeat(200)}`]: 1 }, `["xyyyyy…"]`, "is not a known field"],
+  [BATCH, '{"__proto__":{"size":1}}', "__proto__", "is not a known field"],
+  [BATCH, { constructor: 1 }, "constructor", "is not a known field"],
+  [BATCH, { "[keyhold.test.library.x]": 1 }, '["[keyho…"]', "is not a known field"],
   [
     BATCH,
     { books: [{}, { sequel: { labels: { x: "y", foo: 1 } } }] },
     "books[1].sequel.labels.foo",
     "must be a string",
   ],
-  [BATCH, { books: [{}, { sequel: { bogus: 1 } }] }, "books[1].sequel.bogus", "is no known field"],
+  [BATCH, { books: [{}, { sequel: { bogus: 1 } }] }, "books[1].sequel.bogus", "is not a known field"],
   [BATCH, { isLent: true, is_lent: true }, "is_lent", TWO_NAMES],
   [BATCH, { book: { authorName: "a", author_name: "a" } }, "book.author_name", TWO_NAMES],
   [BATCH, { is_lent: "true" }, "is_lent", "must be true or false"],
@@ -204,7 +204,7 @@ const wrongBodies: readonly Rejected[] = [
   ["POST /v1/items/abc", { name: "abd" }, "name", UNEQUAL],
   ["POST /v1/alphas/x:revoke", { name: "betas" }, "name", UNEQUAL],
   ["POST /v1/alphas/x:revoke", { book: { title: "y" } }, "book.title", UNEQUAL],
-  ["PUT /v1/items/abc", { bogus: 1 }, "book.bogus", "is no known field"],
+  ["PUT /v1/items/abc", { bogus: 1 }, "book.bogus", "is not a known field"],
   ["PUT /v1/items/abc", [], "book", "must be an object"],
   ["POST /v1/items/abc/tags", ["a", 1], "tags[1]", "must be a string"],
   ["POST /v1/items/abc/tags", {}, "tags", "must be an array"],
@@ -259,13 +259,13 @@ const updates: readonly Taken[] = [
 ];
 
 const wrongUpdates: readonly Rejected[] = [
-  ["PATCH /v1/books/x", { book: {}, bogus: 1 }, "bogus", "is no known field"],
-  ["PATCH /v1/books/x", { bogus: 1 }, "book.bogus", "is no known field"],
-  ["PATCH /v1/books/x", { book: { bogus: 1 } }, "book.bogus", "is no known field"],
+  ["PATCH /v1/books/x", { book: {}, bogus: 1 }, "bogus", "is not a known field"],
+  ["PATCH /v1/books/x", { bogus: 1 }, "book.bogus", "is not a known field"],
+  ["PATCH /v1/books/x", { book: { bogus: 1 } }, "book.bogus", "is not a known field"],
   ["PATCH /v1/books/x", { title: "y" }, "book.title", UNEQUAL],
   ["PATCH /v1/books/x", { book: { title: "y" } }, "book.title", UNEQUAL],
-  ["PATCH /v1/books/x?update_mask=topics", { book: {}, update_mask: "topics" }, "update_mask", "is given twice"],
-  ["PATCH /v1/books/x?book=a", { authorName: "y" }, "book", "is not taken from the query"],
+  ["PATCH /v1/books/x?update_mask=topics", { book: {}, update_mask: "topics" }, "update_mask", "is set twice"],
+  ["PATCH /v1/books/x?book=a", { authorName: "y" }, "book", "must not be set in the query"],
   ["PATCH /v1/books/x?bogus=a", { authorName: "y" }, "bogus", UNKNOWN_PARAMETER],
   ["PATCH /v1/books/x", [], "book", "must be an object"],
 ];
@@ -293,10 +293,10 @@ describe.each([
 
 /** The reason of each description. */
 const REASONS: readonly (readonly [description: RegExp, reason: InvalidReason])[] = [
-  [/^is no known /, "UNKNOWN_FIELD"],
-  [/^is given twice/, "DUPLICATE_FIELD"],
+  [/^is not a known /, "UNKNOWN_FIELD"],
+  [/^is set twice/, "DUPLICATE_FIELD"],
   [/^must be one of /, "UNKNOWN_ENUM_VALUE"],
-  [/^is not taken |^cannot be written|^must be empty|^is not the same/, "VALUE_NOT_ALLOWED"],
+  [/^must not be set|^must be set in|^cannot be set|^must be empty|^has different/, "VALUE_NOT_ALLOWED"],
   [/percent-encoding$|^is not JSON at /, "INVALID_FORMAT"],
   [/^is not UTF-8$/, "INVALID_CHARACTER"],
   [/^is nested /, "TOO_LARGE"],

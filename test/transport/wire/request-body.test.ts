@@ -52,7 +52,7 @@ describe.each([
     const { request, leave } = await send("{");
     const reading = readBody(request, 100);
     leave();
-    await expect(reading).rejects.toThrow("the caller went away");
+    await expect(reading).rejects.toThrow("the client disconnected");
   });
 
   test("before the body is read fails the read", async () => {
@@ -60,7 +60,7 @@ describe.each([
     const aborted = once(request, "aborted");
     leave();
     await aborted;
-    await expect(readBody(request, 100)).rejects.toThrow("the caller went away");
+    await expect(readBody(request, 100)).rejects.toThrow("the client disconnected");
   });
 
   test("after sending too much still gets the size error", async () => {

@@ -24,7 +24,7 @@ export const hmacKeyExamples: Readonly<Record<string, Examples>> = {
         409,
         "ALREADY_EXISTS",
         "HMAC_KEY_ALREADY_EXISTS",
-        "hmac_key_id: is the id of another key: choose another id, or delete that key first",
+        "hmac_key_id: is already the id of another HMAC key; choose another id, or delete that key first",
         { field: "hmac_key_id" },
       ),
     },
@@ -38,7 +38,7 @@ export const hmacKeyExamples: Readonly<Record<string, Examples>> = {
       summary: "The key does not exist",
       parameters: { hmac_key_id: unknownHmacKeyId },
       status: 404,
-      response: errorBody(404, "NOT_FOUND", "HMAC_KEY_NOT_FOUND", "there is no HMAC key with this id"),
+      response: errorBody(404, "NOT_FOUND", "HMAC_KEY_NOT_FOUND", "no such HMAC key"),
     },
   },
 };

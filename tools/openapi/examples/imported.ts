@@ -15,7 +15,7 @@ const alreadyExists = (message: string, details: readonly JsonObject[], field?: 
 const failed = (index: number) => ({
   index,
   error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS",
-  error_message: "raw_key: is imported already",
+  error_message: "raw_key: is already imported",
   warnings: [],
 });
 
@@ -49,7 +49,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       summary: "The raw key has already been imported",
       body: KNOWN,
       status: 409,
-      response: alreadyExists("raw_key: is imported already", [], "raw_key"),
+      response: alreadyExists("raw_key: is already imported", [], "raw_key"),
     },
   },
   ImportedApiKeysService_BatchCreateImportedApiKeys: {
@@ -67,13 +67,13 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       summary: "No key is imported",
       body: { requests: [KNOWN] },
       status: 409,
-      response: alreadyExists("none of the 1 keys was imported; the details say why of each", [NONE_IMPORTED]),
+      response: alreadyExists("none of the 1 keys was imported; see `details` for the reason of each", [NONE_IMPORTED]),
     },
     empty: {
       summary: "An empty batch",
       body: { requests: [] },
       status: 400,
-      response: invalidArgument("requests", "must contain at least 1 item(s)", "TOO_FEW_ITEMS"),
+      response: invalidArgument("requests", "must have at least 1 item", "TOO_FEW_ITEMS"),
     },
   },
   ImportedApiKeysService_GetImportedApiKey: {
@@ -91,7 +91,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       summary: "An invalid page size",
       parameters: { page_size: -1 },
       status: 400,
-      response: invalidArgument("page_size", "must be greater than or equal to 0", "OUT_OF_RANGE"),
+      response: invalidArgument("page_size", "must be at least 0", "OUT_OF_RANGE"),
     },
   },
   ImportedApiKeysService_UpdateImportedApiKey: {

@@ -44,13 +44,13 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       summary: "A required field is missing",
       body: { actor_id: "team_42" },
       status: 400,
-      response: invalidArgument("name", "value is required", "FIELD_REQUIRED"),
+      response: invalidArgument("name", "is required", "FIELD_REQUIRED"),
     },
     misspelt: {
       summary: "An unknown field",
       body: { ...ISSUED, scope: ["read"] },
       status: 400,
-      response: invalidArgument("scope", "is no known field; did you mean scopes?", "UNKNOWN_FIELD"),
+      response: invalidArgument("scope", "is not a known field; did you mean scopes?", "UNKNOWN_FIELD"),
     },
     reused: {
       summary: "A request_id that was used for a different request",
@@ -60,7 +60,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
         409,
         "ALREADY_EXISTS",
         "REQUEST_ID_REUSED",
-        "request_id: belongs to an earlier request that asked for something else",
+        "request_id: was already used by a request with other fields",
         {
           field: "request_id",
         },

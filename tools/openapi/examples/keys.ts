@@ -48,7 +48,7 @@ const check = (name: string, result: string, detail: string): JsonObject => ({
   detail,
 });
 
-const alreadyRevoked = wrongState("API_KEY_ALREADY_REVOKED", `key ${revokedKeyId} is revoked already`);
+const alreadyRevoked = wrongState("API_KEY_ALREADY_REVOKED", `key ${revokedKeyId} is already revoked`);
 
 const bulkRequestId = "01991f3e-2b6d-7f40-8c15-9d8e7f6a5b4c";
 
@@ -112,7 +112,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       summary: "No credential",
       body: { credential: "" },
       status: 400,
-      response: invalidArgument("credential", "value is required", "FIELD_REQUIRED"),
+      response: invalidArgument("credential", "is required", "FIELD_REQUIRED"),
     },
   },
   ApiKeysService_BatchVerifyApiKeys: {
@@ -126,7 +126,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       summary: "An empty batch",
       body: { requests: [] },
       status: 400,
-      response: invalidArgument("requests", "must contain at least 1 item(s)", "TOO_FEW_ITEMS"),
+      response: invalidArgument("requests", "must have at least 1 item", "TOO_FEW_ITEMS"),
     },
   },
   ApiKeysService_GetApiKey: {
@@ -155,7 +155,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       summary: "An invalid page size",
       parameters: { page_size: -1 },
       status: 400,
-      response: invalidArgument("page_size", "must be greater than or equal to 0", "OUT_OF_RANGE"),
+      response: invalidArgument("page_size", "must be at least 0", "OUT_OF_RANGE"),
     },
   },
   ApiKeysService_ExplainApiKey: {
@@ -169,7 +169,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
         error_message: "the key is revoked",
         checks: [
           check("FORMAT", "PASS", "the credential is well-formed"),
-          check("SIGNATURE", "PASS", "this service made the credential, and it is unaltered"),
+          check("SIGNATURE", "PASS", "the credential was issued by this service and is unaltered"),
           check("EXISTENCE", "PASS", `key ${revokedKeyId}`),
           check("REVOCATION", "FAIL", "the key is revoked"),
           check("EXPIRY", "PASS", "the key does not expire"),
@@ -250,7 +250,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       summary: "No filter",
       body: { filter: "" },
       status: 400,
-      response: invalidArgument("filter", "value is required", "FIELD_REQUIRED"),
+      response: invalidArgument("filter", "is required", "FIELD_REQUIRED"),
     },
   },
   ApiKeysService_RevokeIssuedApiKey: {
@@ -342,7 +342,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       summary: "The credential is invalid",
       body: { credential: newRawKey, reason: REASON },
       status: 401,
-      response: errorBody(401, "UNAUTHENTICATED", "CREDENTIAL_INVALID", "credential: there is no such key", {
+      response: errorBody(401, "UNAUTHENTICATED", "CREDENTIAL_INVALID", "credential: no such key", {
         field: "credential",
         metadata: { error_code: "VERIFICATION_ERROR_NOT_FOUND" },
       }),

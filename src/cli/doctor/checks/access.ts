@@ -29,7 +29,8 @@ const UNSIGNED = [{ alg: "RS256", kid: "keyhold-doctor" }, { iss: "" }]
 export const checkOidc: Check = async ({ config: { oidc }, clock }) => {
   if (oidc === null) return [];
   const verdict = await createOidcVerifier({ ...oidc, clock }).verify(UNSIGNED);
-  if (verdict.ok || verdict.reason !== "ISSUER_UNAVAILABLE") return [ok(`the keys of ${oidc.issuer} can be read`)];
+  if (verdict.ok || verdict.reason !== "ISSUER_UNAVAILABLE")
+    return [ok(`the signing keys of ${oidc.issuer} are reachable`)];
   return [
     error(
       explain(verdict.cause),
@@ -71,13 +72,14 @@ const RAW_HEADERS = "Envoy must set encode_raw_headers: true; otherwise it chang
 
 function evaluateCallers({ auth }: Config): Finding[] {
   if (auth.length > 0) return [];
-  const message = "requests of gateways are rejected: without KEYHOLD_AUTH, no request may come through a proxy";
+  const message = "requests from gateways are rejected: without KEYHOLD_AUTH, requests through a proxy are rejected";
   return [warning(message, "set KEYHOLD_AUTH=admin-token")];
 }
 
 /** Over gRPC, Envoy names the address of its own peer. */
 function evaluateAddresses({ trustedProxies, gateways }: Config): Finding[] {
   if (trustedProxies.length > 0 || !gateways.protocols.includes("forward-auth")) return [];
-  const message = "keys that are restricted to addresses are rejected: no gateway is trusted to name the client";
+  const message =
+    "keys that are restricted to addresses are rejected: no gateway is trusted to state the client's address";
   return [warning(message, "set KEYHOLD_TRUSTED_PROXIES to the addresses of the gateways")];
 }

@@ -20,8 +20,8 @@ function evaluate({ keyId, name, scopes, expireTime }: ExpiringToken, now: numbe
   const time = expireTime.toISOString();
   const revoke = `then revoke this one: keyhold keys revoke ${keyId}`;
   if (expireTime.getTime() <= now)
-    return error(`${token} expired at ${time}, in use`, `give its user another one, ${revoke}`);
-  const renew = `keyhold admin token renew ${keyId}, or give its user another one and revoke this one`;
+    return error(`${token} expired at ${time}, in use`, `issue another token to its user, ${revoke}`);
+  const renew = `keyhold admin token renew ${keyId}, or issue another token to its user and revoke this one`;
   return warning(`${token} is in use and expires at ${time}`, renew);
 }
 

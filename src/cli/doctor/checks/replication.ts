@@ -68,7 +68,7 @@ function evaluateCount(
       `${set}, and ${connected}: all changes and verifications block while ${count === 1 ? "it" : "one of them"} is down`,
       `add a standby, such as ANY ${count} (${[...names, `s${names.length + 1}`].join(", ")})`,
     );
-  const who = method === "ANY" ? "the one that has received the most" : "the first of the list";
+  const who = method === "ANY" ? "the standby that has received the most" : "the first of the list";
   return ok(`${set}, and ${connected}: commits wait for ${count}; promote ${who}`);
 }
 

@@ -103,7 +103,7 @@ function evaluateKey(
   if (!opens)
     return error(
       `signing key ${kid} cannot be unwrapped`,
-      "the root secret is not that of this database: configure the correct one. If it is lost: keyhold signing-keys rotate --force",
+      "the root secret does not belong to this database: configure the correct one. If it is lost: keyhold signing-keys rotate --force",
     );
   const message = `signing key ${kid}, ${days} days old`;
   return now - createTime.getTime() < OLD ? ok(message) : warning(message, "rotate it: keyhold signing-keys rotate");
@@ -136,7 +136,7 @@ export const checkHashSecrets: Check<DatabaseContext> = async ({ rings, database
       .map(({ schemeId }) => `hash scheme ${schemeId}`),
   ];
   const remedy =
-    "keys known by these hashes are rejected until they are adopted: configure the root secret as a retired one, or import the keys again";
+    "keys imported by these hashes are rejected until they are adopted: configure the root secret as a retired one, or import the keys again";
   if (lost.length > 0) return lost.map((name) => error(`${name} cannot be unwrapped`, remedy));
   const wrapped = hmacKeys.length + schemes.filter(({ affixes }) => affixes !== null).length;
   return wrapped === 0 ? [] : [ok(`${wrapped} hash secrets can be unwrapped`)];

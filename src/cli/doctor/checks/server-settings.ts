@@ -36,8 +36,7 @@ export const checkDurability: Check<DatabaseContext> = async ({ database }) => {
 /** Checks that the database and the role give our sessions no setting that Keyhold has to override. */
 export const checkSessionSettings: Check<DatabaseContext> = async ({ database }) => {
   const foreign = (await readConfiguredSettings(database)).filter(({ isForeign }) => isForeign);
-  if (foreign.length === 0)
-    return [ok("the database and the role leave the settings of sessions as Keyhold needs them")];
+  if (foreign.length === 0) return [ok("the database and the role do not change session settings that Keyhold needs")];
   return foreign.map(({ statement, name, value }) => {
     const message = `${statement} SET ${name} = '${value}': Keyhold overrides it where it may, but a pooler can lose that`;
     return warning(message, `${statement} RESET ${name}`);
@@ -79,7 +78,7 @@ const checkOwnClock: Check<DatabaseContext> = async ({ database, clock }) => {
 /** Connections of a process outside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE). */
 const OUTSIDE_POOL = 10;
 
-/** That of the leader (`postgres/cluster/leadership.ts`), for all processes together. */
+/** The connection of the leader (`postgres/cluster/leadership.ts`), which all processes share. */
 const OF_LEADER = 1;
 
 const REMEDY = "raise max_connections, or lower KEYHOLD_DATABASE_POOL_SIZE or the workers";

@@ -31,7 +31,7 @@ const FORMS: ReadonlyMap<ScalarType | string | undefined, string> = new Map<Scal
   [ScalarType.BOOL, "true or false"],
   [ScalarType.STRING, "a string"],
   ["google.protobuf.Timestamp", "an RFC 3339 time such as 2030-01-02T03:04:05Z"],
-  ["google.protobuf.FieldMask", "field names with commas between"],
+  ["google.protobuf.FieldMask", "field names separated by commas"],
   ["google.protobuf.Struct", "an object"],
 ]);
 
@@ -66,7 +66,7 @@ function reasonOf({ scalar, enum: desc, message }: DescField, value: JsonValue):
 /** Returns the violation of a member of a message that has no field of this name. */
 export function unknownField(parent: string, name: string, desc: DescMessage): FieldViolation {
   const names = desc.fields.map(({ name }) => name);
-  const description = `is no known field${suggestion(name, names)}`;
+  const description = `is not a known field${suggestion(name, names)}`;
   return { field: joinJsonPath(parent, redactName(name, names)), description, reason: "UNKNOWN_FIELD" };
 }
 

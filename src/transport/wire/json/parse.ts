@@ -69,7 +69,7 @@ function requireFewValues(text: string, limits: ValueLimits): void {
       const count = (membersAt[depth] ?? 0) + 1;
       membersAt[depth] = count;
       if (count > limits.membersOfOne) {
-        throw invalidArgument(BODY, `has an object of more than ${limits.membersOfOne} members`, "TOO_MANY_ITEMS");
+        throw invalidArgument(BODY, `has an object with more than ${limits.membersOfOne} members`, "TOO_MANY_ITEMS");
       }
     } else if (code === CLOSE_ARRAY || code === CLOSE_OBJECT) depth--;
     else if (code === OPEN_ARRAY || code === OPEN_OBJECT) {

@@ -97,7 +97,9 @@ class MessageReader {
     const { oneof, name } = field;
     const isExcluded = oneof !== undefined && value !== null && seen.has(oneof);
     if (isExcluded || seen.has(field)) {
-      const description = isExcluded ? `excludes the other fields of ${oneof.name}` : "is given twice, under two names";
+      const description = isExcluded
+        ? `must not be set together with the other fields of ${oneof.name}`
+        : "is set twice, under two names";
       this.#fail(joinJsonPath(path, name), description, "DUPLICATE_FIELD");
       return false;
     }

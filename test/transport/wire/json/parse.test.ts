@@ -90,7 +90,7 @@ describe("JSON", () => {
     const fitting = `[[${wide(limits.membersOfOne)}],${wide(limits.membersOfOne)}]`;
     expect(parseJson(bytes(fitting))).toEqual(JSON.parse(fitting));
     for (const text of [wide(limits.membersOfOne + 1), `{"a":${wide(2)},${wide(limits.membersOfOne).slice(1)}`])
-      expect(() => parseJson(bytes(text))).toThrow("body: has an object of more than 1000 members");
+      expect(() => parseJson(bytes(text))).toThrow("body: has an object with more than 1000 members");
   });
 
   test("is not measured by the punctuation in strings", () => {

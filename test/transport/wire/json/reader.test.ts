@@ -14,7 +14,7 @@ function compare(desc: DescMessage, text: string, registry?: FileRegistry): bool
   const outcome = outcomeOf(() => readMessage(desc, JSON.parse(text), registry));
   const masked = text.replaceAll(/:\s*"actor_id"/g, ':"actorId"');
   const expected = outcomeOf(() => fromJson(desc, JSON.parse(masked), { ...JSON_OPTIONS, registry }));
-  if ("error" in outcome && /^[\w.]*mask: must be field names with commas between$/.test(`${outcome.error.message}`))
+  if ("error" in outcome && /^[\w.]*mask: must be field names separated by commas$/.test(`${outcome.error.message}`))
     return false;
   const isEqual = "value" in outcome ? isDeepStrictEqual(outcome, expected) : !("value" in expected);
   if (!isEqual) expect.fail(`${text}: ${inspect(outcome)} is not ${inspect(expected)}`);
