@@ -5,8 +5,8 @@ import { errors, healthAndKeys, laterReleases } from "./others.ts";
 import { end, topic } from "./tap.ts";
 
 /**
- * A client over REST by openapi-fetch, with types that openapi-typescript made of docs/openapi.json. It does what the clients of the
- * other generators do, and prints TAP. KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token.
+ * A client over REST by openapi-fetch, with types that openapi-typescript made of docs/openapi.json. It prints TAP. KEYHOLD_URL is
+ * the server, KEYHOLD_TOKEN an admin token.
  */
 const { KEYHOLD_URL = "", KEYHOLD_TOKEN = "" } = process.env;
 await topic("first key", (ok) => firstKey(KEYHOLD_URL, KEYHOLD_TOKEN, ok));

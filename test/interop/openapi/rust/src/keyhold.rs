@@ -1,67 +1,35 @@
 //! The generated client, with the URL and the token of a server.
 
+use crate::tap::Failure;
 use keyhold_rest::apis::{
-    Error, api_keys_service_api as keys, configuration::Configuration,
-    imported_api_keys_service_api as imported, issued_api_keys_service_api as issued,
+    Error, api_keys_service_api as keys, configuration::Configuration, imported_api_keys_service_api as imported,
+    issued_api_keys_service_api as issued,
 };
 use keyhold_rest::models::{
-    BatchVerifyApiKeysRequest, ErrorResponse, ErrorStatus, VerifyApiKeyRequest,
-    VerifyApiKeyResponse,
+    BatchVerifyApiKeysRequest, ErrorResponse, ErrorStatus, VerifyApiKeyRequest, VerifyApiKeyResponse,
 };
-use std::error::Error as StdError;
 use std::fmt::Debug;
 
 pub fn connect(url: String, token: String) -> Configuration {
-    Configuration {
-        base_path: url,
-        bearer_access_token: Some(token),
-        ..Configuration::new()
-    }
+    Configuration { base_path: url, bearer_access_token: Some(token), ..Configuration::new() }
 }
 
 /// Characters that no other run uses.
 pub fn unique() -> String {
-    let since = std::time::UNIX_EPOCH
-        .elapsed()
-        .expect("the clock is after 1970");
+    let since = std::time::UNIX_EPOCH.elapsed().expect("the clock is after 1970");
     format!("rust-{}-{}", std::process::id(), since.as_nanos())
 }
 
-pub async fn verify(
-    keyhold: &Configuration,
-    credential: &str,
-) -> Result<VerifyApiKeyResponse, Box<dyn StdError>> {
-    Ok(keys::verify_api_key(
-        keyhold,
-        VerifyApiKeyRequest::new(credential.to_owned()),
-        None,
-        None,
-    )
-    .await?)
+pub async fn verify(keyhold: &Configuration, credential: &str) -> Result<VerifyApiKeyResponse, Failure> {
+    Ok(keys::verify_api_key(keyhold, VerifyApiKeyRequest::new(credential.to_owned()), None, None).await?)
 }
 
 /// Returns the verdicts on all of them, from one batch.
-pub async fn verdicts(
-    keyhold: &Configuration,
-    credentials: &[&str],
-) -> Result<Vec<String>, Box<dyn StdError>> {
-    let requests = credentials
-        .iter()
-        .map(|one| VerifyApiKeyRequest::new((*one).to_owned()))
-        .collect();
-    let response = keys::batch_verify_api_keys(
-        keyhold,
-        BatchVerifyApiKeysRequest::new(requests),
-        None,
-        None,
-    )
-    .await?;
+pub async fn verdicts(keyhold: &Configuration, credentials: &[&str]) -> Result<Vec<String>, Failure> {
+    let requests = credentials.iter().map(|one| VerifyApiKeyRequest::new((*one).to_owned())).collect();
+    let response = keys::batch_verify_api_keys(keyhold, BatchVerifyApiKeysRequest::new(requests), None, None).await?;
     let verdict = |one: VerifyApiKeyResponse| {
-        if one.is_valid {
-            "valid".to_owned()
-        } else {
-            one.error_code.unwrap_or_default()
-        }
+        if one.is_valid { "valid".to_owned() } else { one.error_code.unwrap_or_default() }
     };
     Ok(response.results.into_iter().map(verdict).collect())
 }
@@ -96,15 +64,10 @@ macro_rules! refused {
 refused!(
     issued::CreateIssuedApiKeyError,
     issued::ListIssuedApiKeysError,
-    imported::GetImportedApiKeyError,
     imported::BatchCreateImportedApiKeysError,
     keys::RevokeApiKeyError
 );
 
 pub fn reason(error: &ErrorStatus) -> &str {
-    error
-        .details
-        .iter()
-        .find_map(|one| one.reason.as_deref())
-        .unwrap_or_default()
+    error.details.iter().find_map(|one| one.reason.as_deref()).unwrap_or_default()
 }

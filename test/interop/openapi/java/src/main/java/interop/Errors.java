@@ -31,7 +31,7 @@ final class Errors {
         && results.get(0).getErrorCode().endsWith("_ALREADY_EXISTS"), none);
 
     var stranger = new Keyhold(System.getenv("KEYHOLD_URL"), "unknown");
-    var rejected = stranger.refusal(() -> stranger.issued.listIssuedApiKeys(null, null, null, null));
+    var rejected = stranger.refusal(() -> stranger.issued.listIssuedApiKeys(null, null, null, null, null));
     ok.step("without a valid token", rejected.getCode() == 401
         && Keyhold.reason(rejected).equals("CALLER_UNAUTHENTICATED"), rejected);
   }

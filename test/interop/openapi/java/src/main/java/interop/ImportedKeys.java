@@ -29,7 +29,7 @@ final class ImportedKeys {
         && BatchCreateImportedApiKeysError.BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS.getValue().equals(results.getResults().get(1).getErrorCode()), results);
     String other = results.getResults().get(0).getImportedApiKey().getKeyId();
 
-    var page = keyhold.imported.listImportedApiKeys(null, null, "actor_id=\"" + actor + "\"", null).getImportedApiKeys();
+    var page = keyhold.imported.listImportedApiKeys(null, null, "actor_id=\"" + actor + "\"", null, null).getImportedApiKeys();
     ok.step("list", page.size() == 2, page);
     var renamed = keyhold.imported.updateImportedApiKey(other, "name", new UpdateImportedApiKeyBody().name("renamed"), null);
     ok.step("an update of the name keeps the scopes",

@@ -31,7 +31,7 @@ final class LifeOfAKey {
         && got.getExpireTime().isAfter(got.getCreateTime()), got);
 
     String filter = "actor_id=\"" + actor + "\" AND status=KEY_STATUS_ACTIVE";
-    var page = keyhold.issued.listIssuedApiKeys(10, null, filter, null).getIssuedApiKeys();
+    var page = keyhold.issued.listIssuedApiKeys(10, null, filter, null, null).getIssuedApiKeys();
     ok.step("list with a filter", page.size() == 1 && page.get(0).getKeyId().equals(keyId), page);
 
     IssuedApiKey renamed =

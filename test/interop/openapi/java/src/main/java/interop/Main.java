@@ -1,8 +1,9 @@
 package interop;
 
 /**
- * A client that openapi-generator made of docs/openapi.json, over REST, which does what those of the other generators do, and prints
- * TAP. KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token.
+ * A client that openapi-generator made of docs/openapi.json, over REST, and prints TAP.
+ *
+ * <p>KEYHOLD_URL is the server, KEYHOLD_TOKEN an admin token.
  */
 final class Main {
   private Main() {}
