@@ -45,11 +45,6 @@ const HTTP1: readonly (readonly [what: string, bytes: string, status: number])[]
     `GET ${paths.issued} HTTP/1.1\r\nHost: localhost\r\na: ${"b".repeat(20_000)}\r\n\r\n`,
     431,
   ],
-  [
-    "a request line of 20,000 bytes",
-    `GET ${paths.issued}?a=${"b".repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
-    431,
-  ],
   ["an expectation", `${POST}\r\nExpect: a miracle\r\nContent-Length: 27\r\n\r\n${KEY}`, 417],
 ];
 

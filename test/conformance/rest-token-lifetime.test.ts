@@ -69,9 +69,13 @@ describe.each(table(ALGORITHMS))("a %s is invalid at once", (algorithm) => {
     }
     const tokens = [token, ...children, await tokenOf(children[0])];
     const verdicts = () => Promise.all(tokens.map((credential) => verify(rest, credential)));
+    // Cached, too.
+    expect(await verify(rest, parent.credential)).toMatchObject({ is_valid: true });
     expect((await verdicts()).map(({ is_valid }) => is_valid)).toEqual([true, true, true, true]);
     await end(parent);
     const expected = { is_valid: false, error_code: `VERIFICATION_ERROR_${code}` };
+    const ofParent = end === removeAndImportAgain ? { is_valid: true } : expected;
+    expect(await verify(rest, parent.credential)).toMatchObject(ofParent);
     expect(await verdicts()).toMatchObject(tokens.map(() => expected));
     const { results } = succeeded(
       await rest("POST", `${paths.keys}:batchVerify`, { requests: tokens.map((credential) => ({ credential })) }),

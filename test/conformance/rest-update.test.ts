@@ -135,6 +135,8 @@ describe.each(keyKinds(rest))("an update of an $kind key", ({ path, resource: me
   test("takes effect at once in verification, also for a token derived before", async () => {
     const { keyId, secret } = await issue(rest, { scopes: ["a", "b"] });
     const { token } = await derive(rest, secret);
+    for (const credential of [secret, token])
+      expect(await verify(rest, credential)).toMatchObject({ scopes: ["a", "b"] });
     succeeded(await rest("PATCH", `${paths.issued}/${keyId}`, { scopes: ["b", "c"], metadata: { n: "1" } }));
     expect(await verify(rest, secret)).toMatchObject({ scopes: ["b", "c"], metadata: { n: "1" } });
     expect(await verify(rest, token)).toMatchObject({ scopes: ["b"], metadata: { n: "1" } });
