@@ -1,9 +1,8 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { StructSchema } from "@bufbuild/protobuf/wkt";
-import { type FieldRules, Ignore, type StringRules } from "../../gen/buf/validate/validate_pb.js";
+import { type FieldRules, field as fieldRules, Ignore, type StringRules } from "../../gen/buf/validate/validate_pb.js";
 import type { FieldViolation, InvalidReason } from "../domain/errors.ts";
 import { memoizeByIdentity } from "../lib/memoize.ts";
-import { assertNoMessageRules, declared, rulesOf, unsupported } from "./declared-rules.ts";
 import { keyStep, textViolationsIn } from "./text.ts";
 
 /**
@@ -19,13 +18,12 @@ const NONE: readonly FieldViolation[] = [];
 const always: Check = () => NONE;
 
 /**
- * Returns the check of a message, compiled from the `buf.validate` rules of its fields on first use. Protovalidate is the oracle in
- * tests. Throws `Error` for a rule that this module does not support.
+ * Returns the check of a message, compiled from the `buf.validate` rules of its fields on first use. Supports the rules that our protos use:
+ * the tests compare it with Protovalidate for every request. Throws `Error` for a rule of another type.
  */
 export const checkOf = memoizeByIdentity(messageCheck);
 
 function messageCheck(desc: DescMessage): Check {
-  assertNoMessageRules(desc);
   const fields = desc.fields
     .map((field) => ({ name: field.name, localName: field.localName, check: fieldCheck(field) }))
     .filter(({ check }) => check !== always);
@@ -39,6 +37,15 @@ function messageCheck(desc: DescMessage): Check {
   };
 }
 
+function unsupported(field: DescField): Error {
+  return new Error(`${field}: a buf.validate rule that src/api/rules.ts does not support`);
+}
+
+/** Returns only the rules that are set: with proto2, a field that is not set has its default in the prototype. */
+export function declared<T extends object>(rules: T): Partial<T> {
+  return { ...rules };
+}
+
 /** Puts a step before the path of each violation. */
 function within(step: string, violations: readonly FieldViolation[]): FieldViolation[] {
   return violations.map(({ field, ...rest }) => {
@@ -48,7 +55,7 @@ function within(step: string, violations: readonly FieldViolation[]): FieldViola
 
 /** An absent value satisfies every rule but `required`. */
 function fieldCheck(field: DescField): Check {
-  const rules = rulesOf(field);
+  const rules = getOption(field, fieldRules);
   if (rules.ignore !== Ignore.UNSPECIFIED || field.oneof !== undefined) throw unsupported(field);
   const check = valueCheck(field, rules);
   if (!rules.required) return check === always ? always : (value) => (value === undefined ? NONE : check(value));

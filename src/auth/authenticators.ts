@@ -6,7 +6,7 @@ import { memoize } from "../lib/memoize.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
 import type { Presentation } from "../verify/context.ts";
 import type { Authenticate } from "./guard.ts";
-import { unauthenticated } from "./refused-credential.ts";
+import { unauthenticated } from "./rejected-credential.ts";
 
 /** Verifies the secret of an issued key. */
 export type VerifyToken = (credential: string, presentation: Presentation) => MaybePromise<Verdict>;

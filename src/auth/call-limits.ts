@@ -4,7 +4,7 @@ import { memoizable } from "../lib/memoize.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
 import type { AddressOf, GuardedCall } from "./call-principal.ts";
-import { REFUSED_REASONS, RefusedCredential, type RefusedReason } from "./refused-credential.ts";
+import { REJECTION_CAUSES, RejectedCredential, type RejectionCause } from "./rejected-credential.ts";
 
 /** The names of the limits. */
 const LIMITS = ["public", "failures"] as const;
@@ -29,7 +29,7 @@ export class CallLimits {
   readonly #limiters: Limiters;
   /** Calls that were rejected with RATE_LIMITED. */
   readonly limited: Record<LimitName, number> = { public: 0, failures: 0 };
-  readonly refused: Record<RefusedReason, number> = zeroes(REFUSED_REASONS);
+  readonly rejections: Record<RejectionCause, number> = zeroes(REJECTION_CAUSES);
   /** Calls already counted: a call is authorized again when its body is complete. */
   readonly #counted = new WeakSet<GuardedCall>();
 
@@ -48,13 +48,13 @@ export class CallLimits {
     throw RATE_LIMITED;
   }
 
-  /** Counts and logs a refused credential. Returns the error for the caller. */
-  refuse(error: unknown, call: GuardedCall, addressOf: AddressOf): unknown {
-    if (!(error instanceof RefusedCredential)) return error;
-    const { reason, keyId, caller } = error.refused;
+  /** Counts and logs a rejected credential. Returns the error for the caller. */
+  reject(error: unknown, call: GuardedCall, addressOf: AddressOf): unknown {
+    if (!(error instanceof RejectedCredential)) return error;
+    const { reason, keyId, caller } = error.rejection;
     const name = caller && callerName(caller);
     const address = addressOf(call);
-    this.refused[reason]++;
+    this.rejections[reason]++;
     call.log.add({
       reason,
       peer: address || "unknown",

@@ -1,6 +1,6 @@
 import { decodeUtf8 } from "../lib/bytes.ts";
 import { decodeFormText } from "../lib/form-encoding.ts";
-import { unauthenticated } from "./refused-credential.ts";
+import { unauthenticated } from "./rejected-credential.ts";
 
 /** Returns the credential in the header `Authorization` of a call. Throws `CALLER_UNAUTHENTICATED` if there is none. */
 export type CredentialOf = (authorization: string | undefined) => string;

@@ -1,12 +1,12 @@
 import type { AdminScope } from "../domain/admin-scopes.ts";
-import { type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import { type Identity, UNRESTRICTED } from "../domain/principal.ts";
 import { allowsAddress } from "../lib/cidr.ts";
-import type { MaybePromise } from "../lib/maybe-promise.ts";
+import { recover } from "../lib/maybe-promise.ts";
 import { memoizable } from "../lib/memoize.ts";
 import type { CallLimits } from "./call-limits.ts";
 import { admitAs, type GuardedCall } from "./call-principal.ts";
 import type { Guard } from "./guard.ts";
-import { RefusedCredential } from "./refused-credential.ts";
+import { RejectedCredential } from "./rejected-credential.ts";
 
 /** How a gateway may prove that it is one: an admin token, the address of the peer, or a client certificate. */
 export const GATEWAY_CALLER_METHODS = ["token", "network", "mtls"] as const;
@@ -48,31 +48,19 @@ export function createGatewayGuard({ methods, networks, guard, limits, tokenHead
   return (rpc, call) => {
     const identity = identify(call);
     if (identity !== undefined) return admitAs(identity, call, peerOf);
-    if (methods.includes("token")) return byToken(() => guard(rpc, new TokenCall(call, tokenHeaders)));
-    throw limits.refuse(notPermitted(`it must authenticate by ${methods.join(" or ")}`), call, peerOf);
+    if (methods.includes("token")) return recover(() => guard(rpc, new TokenCall(call, tokenHeaders)), rejectGateway);
+    throw limits.reject(notPermitted(`it must authenticate by ${methods.join(" or ")}`), call, peerOf);
   };
 }
 
-function byToken(authorize: () => MaybePromise<Principal>): MaybePromise<Principal> {
-  try {
-    const principal = authorize();
-    if (!(principal instanceof Promise)) return principal;
-    return principal.catch((error: unknown) => {
-      throw ofGateway(error);
-    });
-  } catch (error) {
-    throw ofGateway(error);
-  }
+/** Throws without a challenge: a client of the gateway must not take the rejection of the gateway for one of its own credential. */
+function rejectGateway(error: unknown): never {
+  throw error instanceof RejectedCredential ? notPermitted(error.message) : error;
 }
 
-/** Without a challenge: a client of the gateway must not take the rejection of the gateway for one of its own credential. */
-function ofGateway(error: unknown): unknown {
-  return error instanceof RefusedCredential ? notPermitted(error.message) : error;
-}
-
-function notPermitted(why: string): RefusedCredential {
+function notPermitted(why: string): RejectedCredential {
   const message = `the gateway was rejected: ${why}`;
-  return new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED" });
+  return new RejectedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED" });
 }
 
 /** A call whose caller is the gateway: its token is in a header of its own, and it is the peer. */

@@ -2,13 +2,13 @@ import { ADMIN_SCOPE, type AdminScope, type Policy, scopesIncluding } from "../d
 import { KeyholdError } from "../domain/errors.ts";
 import { hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
-import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { andThen, type MaybePromise, recover } from "../lib/maybe-promise.ts";
 import { memoizable } from "../lib/memoize.ts";
 import type { Presentation } from "../verify/context.ts";
 import { CallLimits } from "./call-limits.ts";
 import { type AddressOf, admitAs, type GuardedCall } from "./call-principal.ts";
 import { bearerOf, bearerOrPasswordOf, type CredentialOf } from "./caller-credential.ts";
-import { RefusedCredential, unauthenticated } from "./refused-credential.ts";
+import { RejectedCredential, unauthenticated } from "./rejected-credential.ts";
 
 /**
  * Returns the identity behind a bearer credential; null if it is not of the kind that this method accepts. Throws or rejects if it is, and
@@ -24,7 +24,7 @@ export interface GuardedRpc {
   readonly acceptsBasic?: boolean;
 }
 
-/** Authorizes a call, and returns its principal. Throws or rejects if it is refused; an RPC without a policy always is. */
+/** Authorizes a call, and returns its principal. Throws or rejects if it is rejected; one to an RPC without a policy always is. */
 export type Guard = (rpc: GuardedRpc, call: GuardedCall) => MaybePromise<Principal>;
 
 export interface GuardOptions {
@@ -56,22 +56,18 @@ export function createGuard(options: GuardOptions): Guard {
   const authorize = (policy: AdminScope, call: GuardedCall, credentialOf: CredentialOf): MaybePromise<Principal> => {
     const authorization = call.header("authorization");
     const identity = authenticate(options, authorization, credentialOf, new FromClient(call, addressOf));
-    if (identity instanceof Promise) return identity.then((known) => admit(requireScope(known, policy), call));
-    return admit(requireScope(identity, policy), call);
+    return andThen(identity, (identity) => admit(requireScope(identity, policy), call));
   };
   return ({ method, policy, acceptsBasic }, call) => {
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `${method.name} has no policy`);
     if (policy === "public") limits.admitPublic(call, addressOf);
     if (policy === "public" || policy === "probe") return admit(anonymous, call);
-    try {
-      const principal = authorize(policy, call, acceptsBasic === true ? bearerOrPasswordOf : bearerOf);
-      if (!(principal instanceof Promise)) return principal;
-      return principal.catch((error: unknown) => {
-        throw limits.refuse(error, call, addressOf);
-      });
-    } catch (error) {
-      throw limits.refuse(error, call, addressOf);
-    }
+    return recover(
+      () => authorize(policy, call, acceptsBasic === true ? bearerOrPasswordOf : bearerOf),
+      (error) => {
+        throw limits.reject(error, call, addressOf);
+      },
+    );
   };
 }
 
@@ -117,5 +113,5 @@ function tryEach(
 export function requireScope(identity: Identity, scope: AdminScope): Identity {
   if (hasScope(identity, scope)) return identity;
   const message = `the call requires the scope ${scopesIncluding(scope).join(" or ")}`;
-  throw new RefusedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller: identity }, scope);
+  throw new RejectedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller: identity }, scope);
 }

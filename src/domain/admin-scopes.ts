@@ -38,7 +38,7 @@ export const RESERVED_SCOPE_PREFIX = "keyhold:";
 /** Throws `INVALID_ARGUMENT` naming `field` if a scope has the reserved prefix and is none that Keyhold knows: it would permit nothing. */
 export function checkReservedScopes(scopes: readonly string[], field: string): void {
   const isUnknown = (scope: string) =>
-    scope.startsWith(RESERVED_SCOPE_PREFIX) && !ADMIN_SCOPES.some((known) => known === scope);
+    scope.startsWith(RESERVED_SCOPE_PREFIX) && !ADMIN_SCOPES.some((adminScope) => adminScope === scope);
   const violations = scopes.flatMap((scope, index) => {
     if (!isUnknown(scope)) return [];
     const description = `is not a scope of Keyhold${suggestion(scope, ADMIN_SCOPES) || `: ${ADMIN_SCOPES.join(", ")}`}`;

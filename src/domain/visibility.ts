@@ -14,5 +14,5 @@ export function isVisible(
 }
 
 export function isSubset(some: readonly string[], all: readonly string[]): boolean {
-  return some.every((one) => all.includes(one));
+  return some.every((item) => all.includes(item));
 }

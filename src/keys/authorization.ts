@@ -25,7 +25,7 @@ export function manageableScopes({ method, scopes }: Principal): "all" | readonl
 export function assertManageableScopes(scopes: readonly string[], principal: Principal): void {
   const manageable = manageableScopes(principal);
   if (manageable === "all") return;
-  const scope = scopes.find((one) => isReserved(one) && !manageable.includes(one));
+  const scope = scopes.find((candidate) => isReserved(candidate) && !manageable.includes(candidate));
   if (scope !== undefined) throw notPermitted(`managing a key with the scope ${scope} requires that scope`, { scope });
 }
 

@@ -97,8 +97,8 @@ async function resume(
 ): Promise<readonly [BulkOperation, Promise<void>]> {
   const { bulk } = context;
   const requestId = request.requestId ?? newId(context.clock.now(), context.random);
-  const known = request.requestId === undefined ? null : await bulk.find(requestId);
-  const operation = known ?? (await begin(context, principal, select, { ...request, requestId }));
+  const existing = request.requestId === undefined ? null : await bulk.find(requestId);
+  const operation = existing ?? (await begin(context, principal, select, { ...request, requestId }));
   const { all } = context.rings.fingerprint;
   if (!all.some((key) => equalBytes(fingerprintOf(request, principal, key), operation.fingerprint)))
     throw fieldError("REQUEST_ID_REUSED", "request_id", "was already used by an operation with other parameters");

@@ -51,17 +51,17 @@ function checkRawKey(context: ImportRules, input: ImportSourceInput): RawSource 
       const problem = `has fewer than ${MIN_CHARACTERS} characters and can be guessed; allow_weak imports it`;
       throw invalidArgument("raw_key", problem, "STRING_TOO_SHORT");
     },
-    () => rejectGiven(lookupPrefix, "lookup_prefix", "requires raw_key_hash"),
-    () => rejectGiven(adoptBeforeTime, "adopt_before_time", "requires raw_key_hash"),
+    () => rejectValue(lookupPrefix, "lookup_prefix", "requires raw_key_hash"),
+    () => rejectValue(adoptBeforeTime, "adopt_before_time", "requires raw_key_hash"),
   );
   return { rawKey };
 }
 
-function checkHash(context: ImportRules, input: ImportSourceInput, given: RawKeyHashInput): HashedSource {
+function checkHash(context: ImportRules, input: ImportSourceInput, hashInput: RawKeyHashInput): HashedSource {
   const [, hash, lookupPrefix, adoptBeforeTime] = checkAll(
-    () => rejectGiven(input.rawKey || undefined, "raw_key", "must not be set together with raw_key_hash"),
-    () => parseRawKeyHash(given),
-    () => checkLookupPrefix(context, input.lookupPrefix, given),
+    () => rejectValue(input.rawKey || undefined, "raw_key", "must not be set together with raw_key_hash"),
+    () => parseRawKeyHash(hashInput),
+    () => checkLookupPrefix(context, input.lookupPrefix, hashInput),
     () => checkAdoptBeforeTime(input.adoptBeforeTime, context.clock.now()),
   );
   return { hash, lookupPrefix, adoptBeforeTime };
@@ -73,7 +73,7 @@ function checkLookupPrefix(
   { phc }: RawKeyHashInput,
 ): string | null {
   if (phc === undefined || phc === null || phc === "") {
-    rejectGiven(lookupPrefix, "lookup_prefix", "requires raw_key_hash.phc");
+    rejectValue(lookupPrefix, "lookup_prefix", "requires raw_key_hash.phc");
     return null;
   }
   if (lookupPrefix === undefined)
@@ -91,7 +91,7 @@ function checkAdoptBeforeTime(time: TimestampValue | undefined, now: number): Da
   return new Date(end);
 }
 
-function rejectGiven(value: unknown, field: string, why: string): void {
+function rejectValue(value: unknown, field: string, why: string): void {
   if (value !== undefined) throw invalidArgument(field, why, "VALUE_NOT_ALLOWED");
 }
 
@@ -100,7 +100,7 @@ function looksLikeOurs(field: string) {
   return invalidArgument(field, description, "VALUE_NOT_ALLOWED");
 }
 
-/** Returns the hint of the key: nothing is known of a key that is given by its hash. */
+/** Returns the hint of the key: empty for a key of which only the hash is known. */
 export function hintOf(source: ImportSource): string {
   return "rawKey" in source ? rawKeyHint(source.rawKey) : "";
 }

@@ -207,7 +207,7 @@ function firstOfEach(rows: readonly NewKey[]) {
 }
 
 function findFirst(first: ReadonlyMap<string, NewKey>, names: readonly string[]): NewKey | undefined {
-  const name = names.find((one) => first.has(one));
+  const name = names.find((candidate) => first.has(candidate));
   return name === undefined ? undefined : first.get(name);
 }
 

@@ -37,7 +37,7 @@ export function parseOrder(text: string): ListOrder {
   if (name === "") return NEWEST_FIRST;
   if (text.includes(",")) throw invalidOrder(`more than one field; allowed: one of ${ALLOWED}`);
   const wanted = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  const field = ORDER_FIELDS.find((known) => known === wanted);
+  const field = ORDER_FIELDS.find((candidate) => candidate === wanted);
   if (field === undefined) {
     const quoted = redactName(name, ORDER_FIELDS);
     throw invalidOrder(`unknown field "${quoted}"; allowed: ${ALLOWED}${suggestion(name, ORDER_FIELDS)}`);

@@ -64,7 +64,7 @@ function rejectImmutable(key: ApiKey, { actorId, restrictedToActorIds }: KeyUpda
 function rejectExpiry(key: ApiKey, expiry: NewExpiry | undefined, now: number): KeyholdError | null {
   if (expiry === undefined) return null;
   const { time, maxKeyTtl } = expiry;
-  const [end, before] = [time, key.expireTime].map((one) => one?.getTime() ?? Number.POSITIVE_INFINITY);
+  const [end, before] = [time, key.expireTime].map((date) => date?.getTime() ?? Number.POSITIVE_INFINITY);
   if (end === undefined || before === undefined || end === before) return null;
   const field = `${key.kind}_api_key.expire_time`;
   const rejected = attempt(() => requireFuture(end - now, field));

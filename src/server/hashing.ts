@@ -31,20 +31,20 @@ export function createHashing(options: HashingOptions) {
   const { databases, changes, rings, coherence, clock, random, findAll, onUnusable } = options;
   const ring = rings.hashSchemeWrap;
   const store = createHashSchemeStore(databases, coherence.membership);
-  const schemes = createHashFormats({
+  const formats = createHashFormats({
     ...{ store, ring, random, onUnusable },
     version: () => (coherence.isCoherent() ? coherence.hashSchemesVersion : null),
     renewed: coherence.renewed,
   });
   const slow = createSlowHashes({ ring: rings.digest, random });
-  const finder = { ring: rings.digest, formats: schemes, slow };
+  const finder = { ring: rings.digest, formats, slow };
   const registry: HashRegistry = {
-    ...schemes,
+    ...formats,
     requireSupported: (hash) => slow.assertSupported(hash),
     slowDigests: (rawKeys) => findSlowDigests(finder, rawKeys, (lookup) => findAll(lookup, "no-store")),
   };
   return {
-    schemes,
+    formats,
     slow,
     findByHash: createFindByHash(finder),
     registry,

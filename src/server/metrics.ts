@@ -104,7 +104,7 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
       samples("outcome", meters.adoptions),
     ),
     counter("keyhold_refused_credentials_total", "Calls with a rejected credential, by reason.", () =>
-      samples("reason", limits.refused),
+      samples("reason", limits.rejections),
     ),
     gauge(
       "keyhold_admin_tokens_expiring",

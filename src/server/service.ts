@@ -69,7 +69,7 @@ export async function serve(
   const signing = await createSigning({ ...resources.signing, onUnusable, onLost });
   compareAlgorithm(config, signing, logger);
   // Reports keys that cannot be unwrapped. Verification reads changed keys again.
-  await resources.hashing.schemes.reload();
+  await resources.hashing.formats.reload();
   await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const adopter = createAdopter({

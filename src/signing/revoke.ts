@@ -24,7 +24,7 @@ export async function revokeSigningKey(
   { force = false }: RevokeOptions = {},
 ): Promise<RevokedSigningKey> {
   const { store, clock } = context;
-  const record = (await store.list()).find((one) => one.kid === kid);
+  const record = (await store.list()).find((key) => key.kid === kid);
   // A retired key is deleted whether it unwraps or not, and never becomes active again.
   const newKey = record?.retireTime === null ? await replacementFor(context, force) : null;
   const { kid: revoked, replacement } = await store.revoke(kid, newKey, new Date(clock.now()));

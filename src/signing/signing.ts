@@ -97,9 +97,9 @@ const EXPIRY_STEP = 86_400_000;
 const DEFAULT_ALGORITHM: AlgorithmName = "EdDSA";
 
 /** Loads the signing keys of a node. Generates the first one if there is none. */
-export async function createSigning(given: SigningContext): Promise<Signing> {
-  const { store, clock } = given;
-  const context = { ...given, onUnusable: oncePerKey(given.onUnusable) };
+export async function createSigning(options: SigningContext): Promise<Signing> {
+  const { store, clock } = options;
+  const context = { ...options, onUnusable: oncePerKey(options.onUnusable) };
   /** The version of all keys, and that of the public keys among them. */
   let version = context.version();
   let publicVersion = version;
@@ -140,7 +140,7 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
   /** The current keys, cached unless they may have changed. */
   const current = (): MaybePromise<SigningKeys> => (isCurrent() ? keys : reload().then(() => keys));
   /** The current keys, or the last known: a verifier that lacks a new key rejects its tokens, which is safe. */
-  const known = (): MaybePromise<SigningKeys> => {
+  const currentOrLast = (): MaybePromise<SigningKeys> => {
     const now = current();
     return now instanceof Promise ? now.catch(() => keys) : now;
   };
@@ -174,7 +174,7 @@ export async function createSigning(given: SigningContext): Promise<Signing> {
     hasCurrentPublicKeys,
     lastPublicKey: (kid) => keys.verification.get(kid),
     signer,
-    jwks: () => andThen(known(), ({ records }) => jwksDocument(records, clock.now())),
+    jwks: () => andThen(currentOrLast(), ({ records }) => jwksDocument(records, clock.now())),
     get hasActive() {
       return keys.active !== undefined;
     },

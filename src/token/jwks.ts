@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { PublicSigningJwk } from "./jwt/algorithms.ts";
 import { isInUse, newestFirst, type SigningKeyRecord } from "./signing-key.ts";
-import type { PublicSigningJwk } from "./signing-key-type.ts";
 
 /** A JWK Set (RFC 7517 §5). */
 export interface Jwks {
@@ -23,8 +23,6 @@ export function jwksEtag(jwks: Jwks): string {
 }
 
 /** Names every member, so that no other is published and the order, which a database need not preserve, is fixed. */
-function publicPart(jwk: PublicSigningJwk): PublicSigningJwk {
-  const { kid, use } = jwk;
-  if (jwk.kty === "OKP") return { kty: jwk.kty, crv: jwk.crv, x: jwk.x, kid, use, alg: jwk.alg };
-  return { kty: jwk.kty, crv: jwk.crv, x: jwk.x, y: jwk.y, kid, use, alg: jwk.alg };
+function publicPart({ kty, crv, x, y, kid, use, alg }: PublicSigningJwk): PublicSigningJwk {
+  return { kty, crv, x, ...(y !== undefined && { y }), kid, use, alg };
 }

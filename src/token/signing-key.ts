@@ -3,8 +3,15 @@ import { isDeepStrictEqual } from "node:util";
 import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
 import { cannotUnwrap, unwrapSecret, type WrapPurpose, type Wrapped, wrapSecret } from "../domain/wrapped-secret.ts";
 import type { Random } from "../lib/random.ts";
-import type { AlgorithmName } from "./jwt/algorithms.ts";
-import { KEY_TYPES, PRIVATE_KEY_SIZE, type PublicSigningJwk, type SigningKeyType } from "./signing-key-type.ts";
+import {
+  ALGORITHMS,
+  type AlgorithmName,
+  PRIVATE_KEY_SIZE,
+  type PublicSigningJwk,
+  type SignatureAlgorithm,
+  toPrivateKey,
+  toPublicJwk,
+} from "./jwt/algorithms.ts";
 
 /** A stored signing key. */
 export interface SigningKeyRecord extends NewSigningKey {
@@ -31,9 +38,9 @@ export interface GenerateOptions {
 
 /** Generates a key with its private half wrapped. */
 export function generateSigningKey({ algorithm, wrapKey, random }: GenerateOptions): NewSigningKey {
-  const { generate, toPrivateKey, toPublicJwk } = KEY_TYPES[algorithm];
-  const privateKey = generate(random);
-  const publicJwk = toPublicJwk(toPrivateKey(privateKey));
+  const type = ALGORITHMS[algorithm];
+  const privateKey = type.generate(random);
+  const publicJwk = toPublicJwk(type, toPrivateKey(type, privateKey));
   const { kid } = publicJwk;
   return { kid, publicJwk, ...wrapSecret(privateKey, purposeOf({ kid, publicJwk }), wrapKey, random) };
 }
@@ -43,10 +50,10 @@ export function generateSigningKey({ algorithm, wrapKey, random }: GenerateOptio
  * was altered, its public key does not match, or its algorithm is one of a later release.
  */
 export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "find">): KeyObject {
-  const { toPrivateKey, toPublicJwk } = keyType(record);
+  const algorithm = algorithmOf(record);
   const purpose = purposeOf(record);
-  const privateKey = toPrivateKey(unwrapSecret(record, purpose, ring));
-  if (isDeepStrictEqual(toPublicJwk(privateKey), record.publicJwk)) return privateKey;
+  const privateKey = toPrivateKey(algorithm, unwrapSecret(record, purpose, ring));
+  if (isDeepStrictEqual(toPublicJwk(algorithm, privateKey), record.publicJwk)) return privateKey;
   throw cannotUnwrap(purpose, "its public key does not match its private key");
 }
 
@@ -71,11 +78,9 @@ export function newestFirst(records: readonly SigningKeyRecord[]): SigningKeyRec
 }
 
 /** The row comes from a database, to which a later release may have written. */
-function keyType({ kid, publicJwk }: SigningKeyName): SigningKeyType {
-  const type = Object.entries(KEY_TYPES).find(([name]) => name === publicJwk.alg)?.[1];
-  if (type === undefined)
-    throw cannotUnwrap({ ...PURPOSE, name: kid }, `this release does not know its algorithm ${publicJwk.alg}`);
-  return type;
+function algorithmOf({ kid, publicJwk: { alg } }: SigningKeyName): SignatureAlgorithm {
+  if (Object.hasOwn(ALGORITHMS, alg)) return ALGORITHMS[alg];
+  throw cannotUnwrap({ ...PURPOSE, name: kid }, `this release does not know its algorithm ${alg}`);
 }
 
 type SigningKeyName = Pick<NewSigningKey, "kid" | "publicJwk">;
@@ -87,5 +92,5 @@ const REMEDY =
 const PURPOSE = { purpose: "signing key", size: PRIVATE_KEY_SIZE, remedy: REMEDY } as const;
 
 function purposeOf(key: SigningKeyName): WrapPurpose {
-  return { ...PURPOSE, name: key.kid, version: keyType(key).wrapVersion };
+  return { ...PURPOSE, name: key.kid, version: algorithmOf(key).wrapVersion };
 }

@@ -108,7 +108,7 @@ function explainKey(
   first: readonly ExplainedCheck[],
 ): Omit<Explanation, "credentialType"> {
   const { key } = stored;
-  const secret = stored.secrets.find((one) => belongsTo(identified, one));
+  const secret = stored.secrets.find((candidate) => belongsTo(identified, candidate));
   const credential = credentialOf(identified, stored, secret ?? lostSecret(identified, stored));
   const outcomes: [CheckName, Outcome][] = [
     ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, identified, now)]),

@@ -25,8 +25,8 @@ export function createLastUsed(touch: StoreLastUsed, clock: Clock): LastUsed {
   return {
     note: (keyId) => {
       const minute = thisMinute();
-      const known = noted.get(keyId) ?? written.get(keyId);
-      if ((known !== undefined && known >= minute) || noted.size >= MAX_KEYS) return;
+      const last = noted.get(keyId) ?? written.get(keyId);
+      if ((last !== undefined && last >= minute) || noted.size >= MAX_KEYS) return;
       noted.set(keyId, minute);
     },
     get size() {

@@ -206,7 +206,7 @@ describe("hash formats", () => {
   test("are stored once by nodes that add the same one at once", async () => {
     await forget();
     const ids = await atOnce(30, (index) =>
-      (nodes[index % 3] ?? nodes[0]).resources.hashing.schemes.schemeId({
+      (nodes[index % 3] ?? nodes[0]).resources.hashing.formats.schemeId({
         ...{ algorithm: "SHA256", prefix: "p", suffix: "", hmacKeyId: null },
       }),
     );

@@ -5,7 +5,7 @@ import { identify, type NewKeyInput, NO_SOURCE, requireRepeat } from "../../src/
 
 const RING = deriveKeyRing({ current: Buffer.alloc(32, 1), retired: [] }, "request-fingerprint");
 
-const DRAFT: NewKeyInput = {
+const INPUT: NewKeyInput = {
   ...{ name: "n", actorId: "a", scopes: ["s"], metadata: { z: "1", b: "2" }, ttl: "1h", requestId: "r" },
 };
 
@@ -16,15 +16,15 @@ function fingerprintOf02(rawKey: string | null): Buffer {
 }
 
 test.each([null, "raw-key"])("a request that release 0.2 has served is a repeat (raw key: %s)", (rawKey) => {
-  expect(Buffer.from(identify(DRAFT, { rawKey }, RING)?.fingerprint ?? [])).toEqual(fingerprintOf02(rawKey));
-  expect(() => requireRepeat(DRAFT, { rawKey }, fingerprintOf02(rawKey), RING)).not.toThrow();
+  expect(Buffer.from(identify(INPUT, { rawKey }, RING)?.fingerprint ?? [])).toEqual(fingerprintOf02(rawKey));
+  expect(() => requireRepeat(INPUT, { rawKey }, fingerprintOf02(rawKey), RING)).not.toThrow();
 });
 
 test("the same request with a restriction is another one, and so is one with another restriction", () => {
-  const restricted = (...allowedCidrs: string[]) => ({ ...DRAFT, ipRestriction: { allowedCidrs } });
+  const restricted = (...allowedCidrs: string[]) => ({ ...INPUT, ipRestriction: { allowedCidrs } });
   const stored = identify(restricted("10.0.0.0/8"), NO_SOURCE, RING)?.fingerprint ?? new Uint8Array();
   expect(() => requireRepeat(restricted("10.0.0.0/8"), NO_SOURCE, stored, RING)).not.toThrow();
-  for (const other of [DRAFT, restricted(), restricted("10.0.0.0/9"), restricted("10.0.0.0/8", "::1")]) {
+  for (const other of [INPUT, restricted(), restricted("10.0.0.0/9"), restricted("10.0.0.0/8", "::1")]) {
     expect(() => requireRepeat(other, NO_SOURCE, stored, RING)).toThrow(/was already used by a request/);
   }
 });

@@ -3,8 +3,8 @@ import { deriveKeyRing, type KeyRing } from "../../src/domain/server-keys.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { revokeSigningKey } from "../../src/signing/revoke.ts";
 import { createSigning, rewrapSigningKeys, rotateSigningKey, type SigningContext } from "../../src/signing/signing.ts";
+import type { PublicSigningJwk } from "../../src/token/jwt/algorithms.ts";
 import { newestFirst } from "../../src/token/signing-key.ts";
-import type { PublicSigningJwk } from "../../src/token/signing-key-type.ts";
 import { MemoryStore } from "./memory-store.ts";
 
 const MINUTE = 60_000;

@@ -1,7 +1,7 @@
 import { type DescField, getOption, type JsonObject, ScalarType } from "@bufbuild/protobuf";
 import { type FieldRules, field as fieldRules, type StringRules } from "../../gen/buf/validate/validate_pb.js";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.js";
-import { declared } from "../../src/api/declared-rules.ts";
+import { declared } from "../../src/api/rules.ts";
 
 /** Whether a request without the field is invalid: also a list that may not be empty. */
 export function isRequired(field: DescField): boolean {

@@ -14,7 +14,7 @@ export class EnvoyRequest implements GatewayRequest {
   constructor(checked: CheckedRequest, clientAddressOf: ClientAddressByEnvoy) {
     if (!checked.isHttp) throw invalidArgument("attributes.request.http", "is required", "FIELD_REQUIRED");
     this.#checked = checked;
-    this.#requirements = requirementsOf(checked.extensions);
+    this.#requirements = readRequirements(Object.entries(checked.extensions));
     this.#clientAddressOf = clientAddressOf;
   }
 
@@ -48,19 +48,4 @@ export class EnvoyRequest implements GatewayRequest {
     const values = this.header(name);
     return values.length === 0 ? undefined : values.join(", ");
   }
-}
-
-/** Maximum number of settings of routes that are kept; one is about 1 KB. */
-const MAX_KNOWN = 64;
-
-const known = new Map<string, Requirements>();
-
-/** Reads the settings of a route, once for the same ones. */
-function requirementsOf(extensions: CheckedRequest["extensions"]): Requirements {
-  const text = JSON.stringify(extensions);
-  const found = known.get(text);
-  if (found !== undefined) return found;
-  const requirements = readRequirements(Object.entries(extensions));
-  if (known.size < MAX_KNOWN) known.set(text, requirements);
-  return requirements;
 }

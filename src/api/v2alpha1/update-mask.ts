@@ -14,8 +14,17 @@ import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { checkUpdate, type UpdateInput } from "../../keys/update.ts";
 import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { isDerivedMask } from "../derived-mask.ts";
 import { requireSet } from "../validation.ts";
+
+const derived = new WeakSet<FieldMask>();
+
+/**
+ * Marks a mask that the client did not send: a protocol derived it from the fields that the resource contains, where its form shows more
+ * than the message. In JSON, `"scopes": []` is present; in the message, it is not set.
+ */
+export function markDerivedMask(mask: FieldMask): void {
+  derived.add(mask);
+}
 
 /** The resource in an update request, of either kind of key. */
 interface KeyMessage extends ExpiryInput {
@@ -74,7 +83,10 @@ export function maskedUpdate<S extends DescMessage>(
   schema: S,
   key: MessageShape<S> & KeyMessage,
 ): MaskedFields {
-  const fields = mask === undefined || isDerivedMask(mask) ? present(mask, schema, key) : named(mask, schema, key);
+  const sent = mask !== undefined && !derived.has(mask) ? new Set(mask.paths) : null;
+  if (sent !== null) requireUpdatable(sent, schema);
+  const isWhole = sent === null || sent.has("*");
+  const fields = schema.fields.filter((field) => sent?.has(field.name) || (isWhole && isOfWhole(field, mask, key)));
   if (!fields.some(isUpdatable)) {
     const unnamed = schema.fields.filter((field) => isControl(field) && isFieldSet(key, field)).map(({ name }) => name);
     const description =
@@ -83,7 +95,7 @@ export function maskedUpdate<S extends DescMessage>(
         : `must contain ${unnamed.join(", ")} explicitly`;
     throw invalidArgument("update_mask", description, "FIELD_REQUIRED");
   }
-  if (mask !== undefined && !isDerivedMask(mask)) requireTtl(mask, key);
+  if (sent !== null) requireTtl(sent, key);
   return Object.fromEntries(fields.map(({ localName }) => [localName, Reflect.get(key, localName)]));
 }
 
@@ -95,35 +107,34 @@ function isControl({ name }: DescField): boolean {
 }
 
 /** `ttl` has no value to clear; and if it is set, clearing `expire_time` is not what the caller means. */
-function requireTtl({ paths }: FieldMask, { ttl }: KeyMessage): void {
-  const names = (path: string) => paths.includes(path);
-  if (names("ttl") && ttl === undefined && !names("expire_time"))
+function requireTtl(paths: ReadonlySet<string>, { ttl }: KeyMessage): void {
+  if (paths.has("ttl") && ttl === undefined && !paths.has("expire_time"))
     throw invalidArgument(
       "update_mask",
       "contains ttl, but ttl is not set; use expire_time to clear the expiry",
       "FIELD_REQUIRED",
     );
-  if (names("expire_time") && ttl !== undefined && !names("ttl") && !names("*"))
+  if (paths.has("expire_time") && ttl !== undefined && !paths.has("ttl") && !paths.has("*"))
     throw invalidArgument("update_mask", "contains expire_time, but ttl is set; use ttl", "VALUE_NOT_ALLOWED");
 }
 
-/** Without a mask: the fields set in the message. With one that was derived: its fields; a ttl or an immutable one only if it is set, as with `*`. */
-function present<S extends DescMessage>(mask: FieldMask | undefined, { fields }: S, key: MessageShape<S>): DescField[] {
-  const isPresent = (field: DescField) =>
-    mask === undefined || field.name === "ttl" ? isFieldSet(key, field) : mask.paths.includes(field.name);
-  return fields.filter((field) =>
-    isUpdatable(field) ? !isControl(field) && isPresent(field) : isSetImmutable(field, key),
-  );
+/** Returns whether a change of the whole resource concerns the field: one that is set without a mask, in a derived mask, or any with `*`. */
+function isOfWhole<S extends DescMessage>(
+  field: DescField,
+  mask: FieldMask | undefined,
+  key: MessageShape<S>,
+): boolean {
+  if (!isUpdatable(field)) return isSetImmutable(field, key);
+  if (isControl(field)) return false;
+  if (mask === undefined || field.name === "ttl") return isFieldSet(key, field);
+  return !derived.has(mask) || mask.paths.includes(field.name);
 }
 
-function named<S extends DescMessage>({ paths }: FieldMask, schema: S, key: MessageShape<S>): DescField[] {
-  // A mask may have several 100,000 paths.
-  const unique = new Set<string>();
+/** Throws `INVALID_ARGUMENT` with the paths of a mask that no update can name. There may be several 100,000. */
+function requireUpdatable(paths: ReadonlySet<string>, schema: DescMessage): void {
   const violations: FieldViolation[] = [];
   const updatable = updatableNames(schema);
   for (const path of paths) {
-    if (unique.has(path)) continue;
-    unique.add(path);
     const field = schema.fields.find(({ name }) => name === path);
     if (path === "*" || (field !== undefined && isUpdatable(field))) continue;
     const description = `${field?.name ?? redactName(path, updatable)} is not one of ${updatable.join(", ")}`;
@@ -131,13 +142,6 @@ function named<S extends DescMessage>({ paths }: FieldMask, schema: S, key: Mess
     if (violations.push({ field: "update_mask", description, reason }) === MAX_VIOLATIONS) break;
   }
   if (violations.length > 0) throw invalidArguments(violations);
-  const isWhole = unique.has("*");
-  return schema.fields.filter((field) => {
-    if (unique.has(field.name)) return true;
-    if (!isWhole) return false;
-    if (!isUpdatable(field)) return isSetImmutable(field, key);
-    return field.name === "ttl" ? isFieldSet(key, field) : !isControl(field);
-  });
 }
 
 function updatableNames({ fields }: DescMessage): string[] {
@@ -150,11 +154,11 @@ const { IDENTIFIER, IMMUTABLE, OUTPUT_ONLY } = FieldBehavior;
 const behaviorsOf = memoizeByIdentity((field: DescField) => getOption(field, field_behavior));
 
 function isUpdatable(field: DescField): boolean {
-  const found = behaviorsOf(field);
-  return ![IDENTIFIER, IMMUTABLE, OUTPUT_ONLY].some((behavior) => found.includes(behavior));
+  const behaviors = behaviorsOf(field);
+  return ![IDENTIFIER, IMMUTABLE, OUTPUT_ONLY].some((behavior) => behaviors.includes(behavior));
 }
 
 function isSetImmutable<S extends DescMessage>(field: DescField, key: MessageShape<S>): boolean {
-  const found = behaviorsOf(field);
-  return found.includes(IMMUTABLE) && !found.includes(IDENTIFIER) && isFieldSet(key, field);
+  const behaviors = behaviorsOf(field);
+  return behaviors.includes(IMMUTABLE) && !behaviors.includes(IDENTIFIER) && isFieldSet(key, field);
 }

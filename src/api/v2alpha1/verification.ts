@@ -1,4 +1,5 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
+import { fromJson, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { StructSchema } from "@bufbuild/protobuf/wkt";
 import { KeyStatus } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import {
   CredentialType,
@@ -7,10 +8,10 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
+import type { JsonObject } from "../../lib/json.ts";
 import { memoize } from "../../lib/memoize.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
-import { structFieldSize } from "../struct-size.ts";
 import { timestamp } from "./key-resources.ts";
 
 /** Returns the cache mode requested by `Cache-Control` (RFC 9111 §5.2.1), as a header or gRPC metadata. Ignores other directives. */
@@ -40,7 +41,7 @@ export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerif
   const responseTo = memoize((verdict: Valid) => describe(verdict, issuer));
   const ofValid = memoize((verdict: Valid): SizedVerification => {
     const { actorId, metadata } = verdict.key;
-    const claims = verdict.token === null ? 0 : structFieldSize(verdict.token.claims);
+    const claims = verdict.token === null ? 0 : claimsSize(verdict.token.claims);
     const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer) + claims;
     return { response: responseTo(verdict), bytes };
   });
@@ -58,6 +59,10 @@ export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerif
     };
   };
   return (verdict) => (verdict.valid ? ofValid(verdict) : ofInvalid(verdict));
+}
+
+function claimsSize(claims: JsonObject): number {
+  return Object.keys(claims).length === 0 ? 0 : toBinary(StructSchema, fromJson(StructSchema, { ...claims })).length;
 }
 
 function describe({ key, scopes, expireTime, credentialType, token, isStale }: Valid, issuer: string): Verification {

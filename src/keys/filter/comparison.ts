@@ -77,8 +77,8 @@ function takeComparator(cursor: Cursor, { offset, field }: Path): Comparator {
 function findField(cursor: Cursor, { offset, field, key }: Path, kind: KeyKind | null): Rule {
   const rule = findRule(field);
   if (rule === undefined) {
-    const known = `${kind === null ? "a" : `an ${kind}`} key has ${FIELD_NAMES.join(", ")}${suggestion(field, FIELD_NAMES)}`;
-    throw cursor.error("unknown field", known, offset);
+    const fields = `${kind === null ? "a" : `an ${kind}`} key has ${FIELD_NAMES.join(", ")}${suggestion(field, FIELD_NAMES)}`;
+    throw cursor.error("unknown field", fields, offset);
   }
   if (key === null) return rule;
   if (rule.entry === undefined) throw cursor.error("unknown field", `${field} has no entries`, offset);

@@ -140,7 +140,7 @@ function enumRule<V extends string>(
     values: `one of ${values.map(nameOf).join(", ")}`,
     compare: (_, text) => {
       const wanted = text.toUpperCase();
-      const value = values.find((one) => [wanted, prefix + wanted].includes(nameOf(one)));
+      const value = values.find((candidate) => [wanted, prefix + wanted].includes(nameOf(candidate)));
       return value === undefined ? undefined : equal(value);
     },
   };

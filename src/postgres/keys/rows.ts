@@ -1,5 +1,4 @@
-import type { CredentialDigest } from "../../credential/digest.ts";
-import type { ApiKey, RevocationReason, StoredKey, VerifiableKey } from "../../domain/key.ts";
+import type { ApiKey, RevocationReason, SecretDigest, StoredKey, VerifiableKey } from "../../domain/key.ts";
 import { parseTime } from "../connection/value-types.ts";
 
 /*
@@ -126,7 +125,7 @@ function toSecrets({
 const DIGEST_LENGTH = 32;
 
 /** A digest of another length is no digest: without this check, its secret would seem to have been rotated. */
-function toDigest(keyId: string, digest: Buffer): CredentialDigest {
+function toDigest(keyId: string, digest: Buffer): SecretDigest {
   if (digest.length !== DIGEST_LENGTH)
     throw new TypeError(`a stored digest has ${digest.length} bytes instead of ${DIGEST_LENGTH}`);
   return { keyId, digest };

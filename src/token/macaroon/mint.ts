@@ -1,5 +1,4 @@
 import { invalidArgument } from "../../domain/errors.ts";
-import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
 import type { ServerKey } from "../../domain/server-keys.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
@@ -19,7 +18,7 @@ export interface MacaroonInput extends TokenContent {
 export const MACAROON_MAX_CLAIMS = 64;
 
 /**
- * Mints a macaroon. Throws `INVALID_ARGUMENT` naming `custom_claims` or `scopes` if they do not fit, and `RangeError` on content that
+ * Mints a macaroon. Throws `INVALID_ARGUMENT` naming `custom_claims` if they do not fit, and `RangeError` on content that
  * `verifyMacaroon` would not accept, which is a programming error.
  */
 export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedToken {
@@ -32,10 +31,6 @@ export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedToke
   const signature = chainSignature(rootKey.secret.export(), identifier, conditions);
   const caveats = conditions.map((condition) => ({ identifier: condition, thirdParty: undefined }));
   const token = formatMacaroon({ location: content.issuer, identifier, caveats, signature });
-  if (token.length > MAX_CREDENTIAL_BYTES) {
-    const description = `make, with the audience and the claims, a macaroon of more than ${MAX_CREDENTIAL_BYTES} characters`;
-    throw invalidArgument("scopes", description, "TOO_LARGE");
-  }
   return { token, expireTime: content.expireTime };
 }
 

@@ -1,8 +1,7 @@
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import { invalidArgument } from "../../domain/errors.ts";
-import { isStorable, readActors } from "./actors.ts";
+import { isStorable, readActors, readScopes } from "./claims.ts";
 import { type IssuerOptions, IssuerUnavailable, issuerKeys } from "./issuer-keys.ts";
-import { readScopes } from "./scopes.ts";
 
 export interface OidcOptions extends IssuerOptions {
   /** Required value of `aud`: the name of this service at the issuer. */

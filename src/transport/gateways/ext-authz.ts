@@ -14,7 +14,7 @@ import { GATEWAY_SCOPE } from "../../auth/gateway-callers.ts";
 import type { Guard } from "../../auth/guard.ts";
 import { type Principal, UNRESTRICTED } from "../../domain/principal.ts";
 import type { ClientAddressByEnvoy } from "../../lib/client-address.ts";
-import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
+import { andThen, type MaybePromise, recover } from "../../lib/maybe-promise.ts";
 import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { valueLimits } from "../wire/json/parse.ts";
@@ -107,15 +107,6 @@ const LIMITS = valueLimits(MAX_CHECK_BYTES);
 /** Throws `INVALID_ARGUMENT`. */
 function decode(bytes: Uint8Array): CheckedRequest {
   return decodeBinary(CheckRequestSchema, bytes, LIMITS, decodeCheckRequest);
-}
-
-function recover<T>(work: () => MaybePromise<T>, otherwise: (error: unknown) => T): MaybePromise<T> {
-  try {
-    const result = work();
-    return result instanceof Promise ? result.catch(otherwise) : result;
-  } catch (error) {
-    return otherwise(error);
-  }
 }
 
 /** The pipeline has logged the code of a failure. */

@@ -5,7 +5,7 @@ import type { Call } from "../../api/rpc.ts";
 import type { Guard, GuardedRpc } from "../../auth/guard.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { MaybePromise } from "../../lib/maybe-promise.ts";
+import { type MaybePromise, recover } from "../../lib/maybe-promise.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { networkOf } from "../../lib/network.ts";
 import type { RpcSpan, Tracing } from "../../observability/tracing.ts";
@@ -74,15 +74,9 @@ export function createPipeline<Request, Response>(
 }
 
 function reported<T>(call: Call, limiter: ConcurrencyLimiter, work: () => MaybePromise<T>): MaybePromise<T> {
-  try {
-    const result = work();
-    if (!(result instanceof Promise)) return result;
-    return result.catch((error: unknown) => {
-      throw report(error, call, limiter);
-    });
-  } catch (error) {
+  return recover(work, (error) => {
     throw report(error, call, limiter);
-  }
+  });
 }
 
 function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Error {

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, JsonObject, Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { markDerivedMask } from "../../api/derived-mask.ts";
+import { markDerivedMask } from "../../api/v2alpha1/update-mask.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findField, nameIn, valueIn } from "../wire/json/fields.ts";
 import type { RestRule } from "./http-rule.ts";

@@ -121,16 +121,16 @@ class Cache implements VerificationCache {
 
   #find(loader: KeyLoader, lookup: KeyLookup, mode: CacheMode): MaybePromise<VerifiableRecord | null> {
     if (mode !== "default") return loader.read(lookup, mode);
-    const known = this.#cached(lookup);
-    if (known === undefined) this.#misses++;
+    const cached = this.#cached(lookup);
+    if (cached === undefined) this.#misses++;
     else this.#hits++;
-    return known === undefined ? loader.read(lookup, mode) : known;
+    return cached === undefined ? loader.read(lookup, mode) : cached;
   }
 
   #findAll(loader: KeyLoader, lookup: KeyLookup, mode: CacheMode): MaybePromise<readonly VerifiableRecord[]> {
-    const known = mode === "default" ? this.#cached(lookup) : undefined;
-    if (known === undefined) return loader.readAll(lookup, mode);
-    return known === null ? [] : [known];
+    const cached = mode === "default" ? this.#cached(lookup) : undefined;
+    if (cached === undefined) return loader.readAll(lookup, mode);
+    return cached === null ? [] : [cached];
   }
 
   invalidate(change: KeyChange): void {
@@ -174,7 +174,7 @@ class Cache implements VerificationCache {
   /** The first digest stands for the others, but not for hashes and prefixes, which the lookup of another raw key may share. */
   #isNegative(name: string, lookup: KeyLookup): boolean {
     if (!this.#negatives.has(name)) return false;
-    return lookup.hashes === undefined || namesOf(lookup).every((one) => this.#negatives.has(one));
+    return lookup.hashes === undefined || namesOf(lookup).every((alias) => this.#negatives.has(alias));
   }
 
   /** Caches single records only: a change of any of several must be noticed, but only that of the cached one would be. */

@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 import { IpRestrictionSchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { markDerivedMask } from "../../../src/api/derived-mask.ts";
-import { maskedUpdate } from "../../../src/api/v2alpha1/update-mask.ts";
+import { markDerivedMask, maskedUpdate } from "../../../src/api/v2alpha1/update-mask.ts";
 import { INVALID_REASONS } from "../../../src/domain/errors.ts";
 import { table } from "../../support/conformance.ts";
 

@@ -54,11 +54,6 @@ test.each([
     { claims: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`c${i}`, i])) },
     "custom_claims",
   ],
-  [
-    "more than a credential may have",
-    { scopes: Array.from({ length: 100 }, (_, i) => `${i}${"s".repeat(100)}`) },
-    "scopes",
-  ],
 ])("%s is an invalid argument", (_, fields, field) => {
   const error = refusal(fields);
   expect(error).toBeInstanceOf(KeyholdError);

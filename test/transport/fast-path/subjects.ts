@@ -8,7 +8,7 @@ import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Handler, Implementation } from "../../../src/api/row.ts";
 import { createGuard, type Guard } from "../../../src/auth/guard.ts";
-import { unauthenticated } from "../../../src/auth/refused-credential.ts";
+import { unauthenticated } from "../../../src/auth/rejected-credential.ts";
 import { invalidArgument, KeyholdError } from "../../../src/domain/errors.ts";
 import { createServer, type ServerOptions } from "../../../src/transport/server.ts";
 import { bareServer } from "../../support/bare-server.ts";

@@ -3,7 +3,7 @@ import type { Identity } from "../domain/principal.ts";
 import type { RejectionReason } from "../domain/verdict.ts";
 
 /** Why a credential was rejected, for metrics and the log. */
-export const REFUSED_REASONS = [
+export const REJECTION_CAUSES = [
   // No credential, not a bearer credential, or not an accepted kind.
   "MISSING",
   "MALFORMED",
@@ -26,11 +26,11 @@ export const REFUSED_REASONS = [
   "NOT_PERMITTED",
 ] as const satisfies readonly (RejectionReason | string)[];
 
-export type RefusedReason = (typeof REFUSED_REASONS)[number];
+export type RejectionCause = (typeof REJECTION_CAUSES)[number];
 
 /** The owner of the rejected credential; not for the client. */
-export interface Refused {
-  readonly reason: RefusedReason;
+export interface Rejection {
+  readonly reason: RejectionCause;
   /** The key that was identified. */
   readonly keyId?: string | null;
   /** The caller that lacks the scope. */
@@ -38,20 +38,20 @@ export interface Refused {
 }
 
 /** The error for a rejected credential. */
-export class RefusedCredential extends KeyholdError {
-  readonly refused: Refused;
+export class RejectedCredential extends KeyholdError {
+  readonly rejection: Rejection;
 
   constructor(
     code: "CALLER_UNAUTHENTICATED" | "CALLER_NOT_PERMITTED",
     message: string,
-    refused: Refused,
+    rejection: Rejection,
     scope?: string,
   ) {
     super(code, message, scope === undefined ? {} : { metadata: { scope } });
-    this.refused = refused;
+    this.rejection = rejection;
   }
 }
 
-export function unauthenticated(message: string, refused: Refused): RefusedCredential {
-  return new RefusedCredential("CALLER_UNAUTHENTICATED", message, refused);
+export function unauthenticated(message: string, rejection: Rejection): RejectedCredential {
+  return new RejectedCredential("CALLER_UNAUTHENTICATED", message, rejection);
 }

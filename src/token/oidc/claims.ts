@@ -11,7 +11,7 @@ export function readScopes(claims: object, claim: string): string[] {
 }
 
 /** Returns the value of a claim by its name, or by the path of names joined by dots. */
-export function claimAt(claims: object, claim: string): unknown {
+function claimAt(claims: object, claim: string): unknown {
   return ownMember(claims, claim) ?? claim.split(".").reduce(ownMember, claims);
 }
 
@@ -21,6 +21,25 @@ function ownMember(value: unknown, name: string): unknown {
     : undefined;
 }
 
-export function isTexts(value: unknown): value is string[] {
+function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
+}
+
+/** Allows keys of every actor. */
+const ANY = "*";
+
+/**
+ * Returns the actors in a claims set to which a caller is restricted; null: any. The claim is one actor id, or an array of them; `*` among
+ * them means any. A missing or other value permits no actor.
+ */
+export function readActors(claims: object, claim: string): readonly string[] | null {
+  const value = claimAt(claims, claim);
+  const actorIds = typeof value === "string" ? [value] : isTexts(value) ? value : [];
+  if (actorIds.includes(ANY)) return null;
+  return [...new Set(actorIds.filter(isStorable))];
+}
+
+/** Returns whether an actor or a subject can be one: PostgreSQL would reject a statement with another. */
+export function isStorable(id: string): boolean {
+  return id !== "" && id.isWellFormed() && !id.includes("\0");
 }
