@@ -236,7 +236,7 @@ const CHECKED_REACTIONS = {
     postgres/cluster/change-committer 2, postgres/keys/copy-rows 1, transport/pipeline/access-log 1, transport/pipeline/call-pipeline 1,
     transport/pipeline/concurrency-limiter 1, transport/fast-path/call 2,
     transport/connect/unary 1`,
-  "settles within a statement or a request": `hashing/hash-formats 1, postgres/cluster/leadership 2, server/read-probe 1, signing/signing 2,
+  "settles within a statement or a request": `hashing/hash-formats 1, postgres/cluster/leadership 2, server/read-probe 1, signing/signing 1,
     transport/services/openapi 1, verifier/verdict-cache 1`,
   "a composite of signals, which Node holds weakly": "transport/services/health 1",
 };

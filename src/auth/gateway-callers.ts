@@ -48,7 +48,7 @@ export function createGatewayGuard({ methods, networks, guard, limits, tokenHead
   return (rpc, call) => {
     const identity = identify(call);
     if (identity !== undefined) return admitAs(identity, call, peerOf);
-    if (methods.includes("token")) return recover(() => guard(rpc, new TokenCall(call, tokenHeaders)), rejectGateway);
+    if (methods.includes("token")) return recover(() => guard(rpc, call, tokenHeaders), rejectGateway);
     throw limits.reject(notPermitted(`it must authenticate by ${methods.join(" or ")}`), call, peerOf);
   };
 }
@@ -61,40 +61,4 @@ function rejectGateway(error: unknown): never {
 function notPermitted(why: string): RejectedCredential {
   const message = `the gateway was rejected: ${why}`;
   return new RejectedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED" });
-}
-
-/** A call whose caller is the gateway: its token is in a header of its own, and it is the peer. */
-class TokenCall implements GuardedCall {
-  readonly #call: GuardedCall;
-  readonly #tokenHeaders: readonly string[];
-
-  constructor(call: GuardedCall, tokenHeaders: readonly string[]) {
-    this.#call = call;
-    this.#tokenHeaders = tokenHeaders;
-  }
-
-  get id() {
-    return this.#call.id;
-  }
-
-  get peerAddress() {
-    return this.#call.peerAddress;
-  }
-
-  get log() {
-    return this.#call.log;
-  }
-
-  header(name: string): string | undefined {
-    if (name === "authorization") return this.#token();
-    return name === "x-forwarded-for" ? undefined : this.#call.header(name);
-  }
-
-  #token(): string | undefined {
-    for (const name of this.#tokenHeaders) {
-      const value = this.#call.header(name);
-      if (value !== undefined) return value;
-    }
-    return undefined;
-  }
 }

@@ -25,7 +25,12 @@ export interface GuardedRpc {
 }
 
 /** Authorizes a call, and returns its principal. Throws or rejects if it is rejected; one to an RPC without a policy always is. */
-export type Guard = (rpc: GuardedRpc, call: GuardedCall) => MaybePromise<Principal>;
+export type Guard = (
+  rpc: GuardedRpc,
+  call: GuardedCall,
+  /** For a call by a gateway, which is the peer: the headers of its token in lower case, of which the first that is present counts. */
+  tokenHeaders?: readonly string[],
+) => MaybePromise<Principal>;
 
 export interface GuardOptions {
   /** Authenticators, in the order in which they are tried. */
@@ -51,24 +56,35 @@ const unauthenticatedAdmin: Identity = memoizable({ ...anonymous, scopes: [ADMIN
 
 export function createGuard(options: GuardOptions): Guard {
   const { limits = new CallLimits(), clientAddressOf = clientAddressBehind([]) } = options;
-  const addressOf: AddressOf = (call) => clientAddressOf(call.peerAddress, call.header("x-forwarded-for"));
-  const admit = (identity: Identity, call: GuardedCall): Principal => admitAs(identity, call, addressOf);
-  const authorize = (policy: AdminScope, call: GuardedCall, credentialOf: CredentialOf): MaybePromise<Principal> => {
-    const authorization = call.header("authorization");
-    const identity = authenticate(options, authorization, credentialOf, new FromClient(call, addressOf));
-    return andThen(identity, (identity) => admit(requireScope(identity, policy), call));
-  };
-  return ({ method, policy, acceptsBasic }, call) => {
+  const clientOf: AddressOf = (call) => clientAddressOf(call.peerAddress, call.header("x-forwarded-for"));
+  const gatewayOf: AddressOf = (call) => clientAddressOf(call.peerAddress, undefined);
+  return ({ method, policy, acceptsBasic }, call, tokenHeaders) => {
+    const addressOf = tokenHeaders === undefined ? clientOf : gatewayOf;
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `${method.name} has no policy`);
     if (policy === "public") limits.admitPublic(call, addressOf);
-    if (policy === "public" || policy === "probe") return admit(anonymous, call);
+    if (policy === "public" || policy === "probe") return admitAs(anonymous, call, addressOf);
     return recover(
-      () => authorize(policy, call, acceptsBasic === true ? bearerOrPasswordOf : bearerOf),
+      () => {
+        const authorization = authorizationOf(call, tokenHeaders);
+        const credentialOf = acceptsBasic === true ? bearerOrPasswordOf : bearerOf;
+        const identity = authenticate(options, authorization, credentialOf, new FromClient(call, addressOf));
+        return andThen(identity, (identity) => admitAs(requireScope(identity, policy), call, addressOf));
+      },
       (error) => {
         throw limits.reject(error, call, addressOf);
       },
     );
   };
+}
+
+const AUTHORIZATION: readonly string[] = ["authorization"];
+
+function authorizationOf(call: GuardedCall, names = AUTHORIZATION): string | undefined {
+  for (const name of names) {
+    const value = call.header(name);
+    if (value !== undefined) return value;
+  }
+  return undefined;
 }
 
 const NO_SCOPES: readonly string[] = [];

@@ -1,7 +1,7 @@
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { Clock } from "../lib/clock.ts";
-import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { andThen, type MaybePromise, recover } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import { type Jwks, jwksDocument } from "../token/jwks.ts";
 import { ALGORITHM_NAMES, type AlgorithmName } from "../token/jwt/algorithms.ts";
@@ -140,10 +140,7 @@ export async function createSigning(options: SigningContext): Promise<Signing> {
   /** The current keys, cached unless they may have changed. */
   const current = (): MaybePromise<SigningKeys> => (isCurrent() ? keys : reload().then(() => keys));
   /** The current keys, or the last known: a verifier that lacks a new key rejects its tokens, which is safe. */
-  const currentOrLast = (): MaybePromise<SigningKeys> => {
-    const now = current();
-    return now instanceof Promise ? now.catch(() => keys) : now;
-  };
+  const currentOrLast = (): MaybePromise<SigningKeys> => recover(current, () => keys);
   const hasCurrentPublicKeys = () => publicVersion !== null && publicVersion === context.version();
   const mayLookUp = (kid: string) => UnknownKids.mayExist(kid) && (!hasCurrentPublicKeys() || unknown.mayLookUp(kid));
   const lookUp = async (kid: string) => {
