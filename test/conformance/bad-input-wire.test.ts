@@ -148,11 +148,11 @@ const GOOD = hex("0a0161120161");
 const FRAMES: readonly (readonly [what: string, bytes: Buffer, headers: Record<string, string>, status: Code])[] = [
   ["no message", Buffer.alloc(0), {}, Code.Unimplemented],
   ["half a frame header", hex("000000"), {}, Code.InvalidArgument],
-  ["a frame header without a message", frame(Buffer.alloc(0), { length: 6 }), {}, Code.Unimplemented],
+  ["a frame header without a message", frame(Buffer.alloc(0), { length: 6 }), {}, Code.InvalidArgument],
   ["a truncated message", frame(GOOD, { length: 50 }), {}, Code.InvalidArgument],
   ["a message of 4 GiB", frame(GOOD, { length: 0xffffffff }), {}, Code.ResourceExhausted],
   ["two messages", Buffer.concat([frame(GOOD), frame(GOOD)]), {}, Code.Unimplemented],
-  ["a message and a half", Buffer.concat([frame(GOOD), hex("0000")]), {}, Code.InvalidArgument],
+  ["a message and a half", Buffer.concat([frame(GOOD), hex("0000")]), {}, Code.Unimplemented],
   ["compression that is not declared", frame(gzipSync(GOOD), { flags: 1 }), {}, Code.Internal],
   ["invalid gzip", frame(GOOD, { flags: 1 }), { "grpc-encoding": "gzip" }, Code.InvalidArgument],
   ["deflate for gzip", frame(deflateRawSync(GOOD), { flags: 1 }), { "grpc-encoding": "gzip" }, Code.InvalidArgument],
