@@ -1,9 +1,8 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { Clock, Monotonic } from "../lib/clock.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
-import type { Leadership } from "../postgres/cluster/leadership.ts";
 
-/** A background job. */
+/** Work that every node repeats in the background: what it does must be safe when several nodes do it at once. */
 export interface Job {
   /** The label `task` of its metrics. */
   readonly name: string;
@@ -11,8 +10,6 @@ export interface Job {
   readonly interval: number;
   /** The log message of a run that fails. */
   readonly failureMessage: string;
-  /** Whether only the leader of all nodes runs it. By default each node does. A failover may leave two leaders for a while. */
-  readonly isForLeader?: boolean;
   /** Whether it runs a last time when the process stops. */
   readonly runsAtStop?: boolean;
   /** Runs the job once. The signal aborts when the process no longer waits for the job. */
@@ -31,8 +28,6 @@ export interface JobStats {
 }
 
 export interface JobsOptions {
-  /** Elects one node of the cluster. */
-  readonly leadership: Pick<Leadership, "isLeader" | "close">;
   readonly clock: Clock;
   readonly monotonic: Monotonic;
   readonly log: Pick<FastifyBaseLogger, "warn">;
@@ -46,12 +41,7 @@ export type Jobs = ReturnType<typeof createJobs>;
 export function createJobs(options: JobsOptions) {
   const jobs: ReturnType<typeof schedule>[] = [];
   const cancelled = new AbortController();
-  const stopAll = async () => {
-    const stopped = Promise.all(jobs.map((job) => job.stop()));
-    await withTimeout(stopped, STOP_TIMEOUT, () => cancelled.abort());
-    await options.leadership.close();
-  };
-  let stopping: Promise<void> | undefined;
+  let stopping: Promise<unknown> | undefined;
   return {
     stats: (): readonly JobStats[] => jobs.map(({ stats }) => stats),
     /** Schedules a job, and returns a function that runs it now: at once, or once more after the run in progress. */
@@ -61,14 +51,14 @@ export function createJobs(options: JobsOptions) {
       return scheduled.trigger;
     },
     /** Waits for runs in progress and last runs. Those that take too long are cancelled, and no longer waited for. */
-    stop: (): Promise<void> => {
-      stopping ??= stopAll();
-      return stopping;
+    stop: async (): Promise<void> => {
+      stopping ??= withTimeout(Promise.all(jobs.map((job) => job.stop())), STOP_TIMEOUT, () => cancelled.abort());
+      await stopping;
     },
   };
 }
 
-function schedule(job: Job, { leadership, clock, monotonic, log }: JobsOptions, signal: AbortSignal) {
+function schedule(job: Job, { clock, monotonic, log }: JobsOptions, signal: AbortSignal) {
   const stats = { name: job.name, runs: 0, failures: 0, duration: 0, lastSuccess: null as number | null };
   let timer: NodeJS.Timeout | undefined;
   /** Null: not running. */
@@ -78,7 +68,6 @@ function schedule(job: Job, { leadership, clock, monotonic, log }: JobsOptions, 
   const run = async () => {
     const start = monotonic();
     try {
-      if (job.isForLeader && !(await leadership.isLeader())) return;
       stats.runs++;
       await job.run(signal);
       stats.lastSuccess = clock.now();

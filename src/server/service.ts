@@ -7,7 +7,6 @@ import { createAdopter } from "../hashing/adopter.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
 import type { Tracing } from "../observability/tracing.ts";
-import { Leadership } from "../postgres/cluster/leadership.ts";
 import { findExpiringTokens } from "../postgres/keys/expiring-tokens.ts";
 import { createLastUsedStore } from "../postgres/keys/verification-store.ts";
 import { recordRootSecretUse } from "../postgres/signing/root-secret-use.ts";
@@ -188,13 +187,13 @@ const ADMIN_TOKENS_INTERVAL = 600_000;
 
 /** Starts the background jobs of a server. */
 function startJobs(
-  { coherence, database, keys: { clock }, listenUrl, hashing }: Resources,
+  { coherence, database, keys: { clock }, hashing }: Resources,
   signing: Signing,
   lastUsed: LastUsed,
   meters: Instruments,
   log: FastifyBaseLogger,
 ): Jobs {
-  const jobs = createJobs({ leadership: new Leadership(listenUrl), clock, monotonic: systemMonotonic, log });
+  const jobs = createJobs({ clock, monotonic: systemMonotonic, log });
   const reloadSigningKeys = jobs.start({
     name: "signing_keys",
     interval: SIGNING_KEYS_INTERVAL,
@@ -214,7 +213,6 @@ function startJobs(
     name: "hash_schemes",
     interval: HASH_SCHEMES_INTERVAL,
     failureMessage: "hash formats that no key needs could not be removed",
-    isForLeader: true,
     run: async () => void (await hashing.removeUnused()),
   });
   const readAdminTokens = jobs.start({

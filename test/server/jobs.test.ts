@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
-import { Leadership } from "../../src/postgres/cluster/leadership.ts";
 import { createJobs, type Job, type Jobs, type JobsOptions } from "../../src/server/jobs.ts";
-import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { TcpProxy } from "../support/tcp-proxy.ts";
-
-const noLeadership = { isLeader: async () => true, close: async () => {} };
 
 function newJobs(options: Partial<JobsOptions> = {}) {
   const warnings: unknown[] = [];
   const log = { warn: (...line: unknown[]) => warnings.push(line) } as unknown as JobsOptions["log"];
   const jobs = createJobs({
-    leadership: noLeadership,
     clock: systemClock,
     monotonic: systemMonotonic,
     log,
@@ -112,67 +106,4 @@ test("stop cancels a run after five seconds", async () => {
   await vi.advanceTimersByTimeAsync(1);
   expect(cancelled).toHaveBeenCalledOnce();
   await stopped;
-});
-
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
-
-interface LeaderNode {
-  readonly runs: number[];
-  readonly jobs: Jobs;
-  readonly proxy: TcpProxy;
-}
-
-/** A node with a leader job, on connections that the test can cut. */
-async function leaderNode(interval: number): Promise<LeaderNode> {
-  const proxy = await TcpProxy.start(database.url);
-  onTestFinished(() => proxy.close());
-  const { jobs } = newJobs({ leadership: new Leadership(proxy.url) });
-  const runs: number[] = [];
-  jobs.start({
-    name: "leader",
-    interval,
-    isForLeader: true,
-    failureMessage: "the job failed",
-    run: async () => {
-      runs.push(systemMonotonic());
-    },
-  });
-  return { runs, jobs, proxy };
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
-test("of two nodes one runs the leader's job, and the other when the first has lost its connection", async () => {
-  const nodes = [await leaderNode(100), await leaderNode(100)];
-  await until(() => nodes.some(({ runs }) => runs.length >= 5));
-  const leader = nodes.find(({ runs }) => runs.length > 0);
-  const other = nodes.find((node) => node !== leader);
-  if (leader === undefined || other === undefined) throw new Error("there is no leader");
-  expect(other.runs).toEqual([]);
-  // Once per interval, which varies by a tenth. The first run also waits for its connection, so the second may follow early.
-  const first = leader.runs[0] ?? 0;
-  expect(leader.runs.length - 2).toBeLessThanOrEqual((systemMonotonic() - first) / 90);
-  await leader.proxy.down();
-  await until(() => other.runs.length >= 2);
-  const before = leader.runs.length;
-  await until(() => other.runs.length >= 4);
-  expect(leader.runs).toHaveLength(before);
-  expect(leader.jobs.stats()[0]?.failures).toBeGreaterThan(0);
-});
-
-test("a leader that stops is followed by another node", async () => {
-  const [first, second] = [await leaderNode(50), await leaderNode(60_000)];
-  await until(() => first.runs.length > 0);
-  const leadership = new Leadership(database.url);
-  onTestFinished(() => leadership.close());
-  expect(await leadership.isLeader()).toBe(false);
-  await first.jobs.stop();
-  expect(await Promise.all([leadership.isLeader(), leadership.isLeader()])).toEqual([true, true]);
-  expect(second.runs).toEqual([]);
 });

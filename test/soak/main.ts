@@ -177,7 +177,7 @@ async function measure(): Promise<Measurements> {
   });
   const backends = await database.admin<{ name: string; count: number }[]>`
     SELECT application_name AS name, count(*)::int FROM pg_stat_activity
-    WHERE application_name IN ('keyhold', 'keyhold feed', 'keyhold leader') GROUP BY 1`;
+    WHERE application_name IN ('keyhold', 'keyhold feed') GROUP BY 1`;
   const open = Object.fromEntries(backends.map(({ name, count }) => [name, count]));
   return { ...Object.fromEntries(await Promise.all(states)), database: open };
 }

@@ -78,9 +78,6 @@ const checkOwnClock: Check<DatabaseContext> = async ({ database, clock }) => {
 /** Connections of a process outside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE). */
 const OUTSIDE_POOL = 10;
 
-/** The connection of the leader (`postgres/cluster/leadership.ts`), which all processes share. */
-const OF_LEADER = 1;
-
 const REMEDY = "raise max_connections, or lower KEYHOLD_DATABASE_POOL_SIZE or the workers";
 
 /** Checks that the connections of all servers fit. Assumes that the other servers have the configuration of this one. */
@@ -88,12 +85,12 @@ export const checkConnections: Check<DatabaseContext> = async ({ config, databas
   const { connections } = await readServerSettings(database);
   const workers = config.workers === "auto" ? availableParallelism() : config.workers;
   const each = config.databasePoolSize + OUTSIDE_POOL;
-  if (workers * each + OF_LEADER > connections && config.databaseUrl !== null) {
-    const message = `${workers} process(es) with ${each} connections each, and one of the leader, exceed the database's ${connections}`;
+  if (workers * each > connections && config.databaseUrl !== null) {
+    const message = `${workers} process(es) with ${each} connections each exceed the database's ${connections}`;
     return [error(message, REMEDY)];
   }
   const running = hasSchema ? (await listNodes(database)).filter(({ leaseAge, ttl }) => leaseAge <= ttl).length : 0;
-  const needed = running * each + (running > 0 ? OF_LEADER : 0);
+  const needed = running * each;
   const message = `${running} running process(es) may use ${needed} of ${connections} connections`;
   return [needed > connections ? warning(message, REMEDY) : ok(message)];
 };
