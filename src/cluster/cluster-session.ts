@@ -1,5 +1,4 @@
 import type { Clock, Monotonic } from "../lib/clock.ts";
-import { CloseSignal } from "../lib/close-signal.ts";
 import { Barriers } from "./barriers.ts";
 import {
   type FeedEvent,
@@ -37,18 +36,20 @@ export interface Renewed {
 
 /** A session with the database: sends barriers and acknowledges those of other nodes. */
 export class ClusterSession {
-  readonly ending = new CloseSignal();
   readonly clockOffset: ClockOffset;
+  /** Set by `open`, like the barriers; notifications may arrive before that. */
+  feed!: FeedSession;
+  barriers!: Barriers;
+  /** When the session was opened, by the monotonic clock. */
+  openTime = Number.POSITIVE_INFINITY;
+  /** Time from the last renewal to its echo in milliseconds, an upper bound of the notification delay. Null before the first. */
+  feedLag: number | null = null;
   readonly #options: ClusterSessionOptions;
   readonly #peers = new PeerLeases();
   readonly #echoes = new Map<number, () => void>();
-  readonly #over = new AbortController();
-  #session: FeedSession | undefined;
-  #barriers: Barriers | undefined;
-  #openTime = Number.POSITIVE_INFINITY;
+  readonly #ended = new AbortController();
   #renewals = 0;
   #marks: Mark[] = [];
-  #feedLag: number | null = null;
 
   private constructor(options: ClusterSessionOptions) {
     this.#options = options;
@@ -63,35 +64,20 @@ export class ClusterSession {
       { onEvent: (event) => opened.#receive(event), onLost: (reason) => opened.#end(reason) },
       timeout,
     );
-    opened.#session = session;
+    opened.feed = session;
     opened.clockOffset.observe(session.position.time, { wall });
-    opened.#openTime = options.monotonic();
-    opened.#barriers = new Barriers(session, opened.#peers, options.monotonic);
+    opened.openTime = options.monotonic();
+    opened.barriers = new Barriers(session, opened.#peers, options.monotonic);
     return opened;
   }
 
-  get feed(): FeedSession {
-    if (this.#session === undefined) throw new Error("the session is not open yet");
-    return this.#session;
-  }
-
-  get barriers(): Barriers {
-    if (this.#barriers === undefined) throw new Error("the session is not open yet");
-    return this.#barriers;
-  }
-
-  /** When the session was opened, by the monotonic clock. */
-  get openTime(): number {
-    return this.#openTime;
+  /** Aborts when the session ends, with the reason. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
   }
 
   get server(): ServerId {
     return this.feed.position.server;
-  }
-
-  /** Time from the last renewal to its echo in milliseconds, an upper bound of the notification delay. Null before the first. */
-  get feedLag(): number | null {
-    return this.#feedLag;
   }
 
   /** Stores a lease that replaces the earlier one. It is usable after its first renewal. */
@@ -105,14 +91,14 @@ export class ClusterSession {
     const { clock, monotonic, renew } = this.#options;
     const [number, start, sent] = [++this.#renewals, monotonic(), this.barriers.now()];
     const wall = clock.now();
-    const echo = this.#expectEcho(number).then(() => {
-      this.#feedLag = monotonic() - start;
+    const echo = new Promise<void>((resolve) => this.#echoes.set(number, resolve)).then(() => {
+      this.feedLag = monotonic() - start;
     });
     try {
       const leaseId = this.feed.id;
       const { position, isHeld, isReplicated, leases } = await renew(
-        { leaseId, number, feedLag: this.#feedLag, clockAhead: this.clockOffset.ahead },
-        this.#over.signal,
+        { leaseId, number, feedLag: this.feedLag, clockAhead: this.clockOffset.ahead },
+        this.#ended.signal,
       );
       this.clockOffset.observe(position.time, { wall });
       this.requireServer(position);
@@ -134,17 +120,13 @@ export class ClusterSession {
     if (server !== this.server) throw new OtherServerError(server, this.server);
   }
 
-  #expectEcho(number: number): Promise<void> {
-    return new Promise((resolve) => this.#echoes.set(number, resolve));
-  }
-
   #receive(event: FeedEvent): void {
     switch (event.type) {
       case "barrier":
         this.#acknowledge(event);
         break;
       case "acknowledgement":
-        this.#barriers?.acknowledged(event);
+        this.barriers?.acknowledged(event);
         break;
       case "echo":
         this.#echoes.get(event.number)?.();
@@ -163,14 +145,13 @@ export class ClusterSession {
       const marks = this.#marks;
       this.#marks = [];
       // Without the acknowledgement the sender waits until our lease has ended.
-      this.#session?.acknowledge(marks).catch(() => undefined);
+      this.feed?.acknowledge(marks).catch(() => undefined);
     });
   }
 
   #end(reason: Error): void {
-    this.#over.abort();
-    this.ending.end(reason);
-    this.#barriers?.fail(reason);
+    this.#ended.abort(reason);
+    this.barriers?.fail(reason);
   }
 }
 

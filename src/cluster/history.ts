@@ -7,7 +7,7 @@ export interface HistoryNote {
   readonly message: string;
 }
 
-interface Refused {
+interface RejectedDatabase {
   /** History of the database (`server-id.ts`). */
   readonly history: string;
   readonly loss: string;
@@ -28,7 +28,7 @@ export class DatabaseHistory {
   #time = Number.NEGATIVE_INFINITY;
   /** Positions of one history, oldest first; both fields increase. */
   #positions: { readonly lsn: bigint; readonly time: number }[] = [];
-  #refused: Refused | null = null;
+  #rejected: RejectedDatabase | null = null;
 
   /** Records a position of the database. */
   note({ server, lsn, time }: DatabasePosition): void {
@@ -43,30 +43,30 @@ export class DatabaseHistory {
   /**
    * Compares the database of a new session with the last known position. Returns a log entry, or null.
    *
-   * @throws DatabaseRefusedError when it lacks changes that were durable and no operator has accepted it since.
+   * @throws DatabaseRejectedError when it lacks changes that were durable and no operator has accepted it since.
    */
   check(found: SessionPosition): HistoryNote | null {
     if (this.#server === null) return null;
-    // A refused database stays refused: its log may grow beyond the known position.
-    const isKnown = this.#refused?.history === historyOf(found.server);
-    const loss = isKnown ? (this.#refused?.loss ?? null) : this.#lossOf(found, this.#server);
+    // A rejected database stays rejected: its log may grow beyond the known position.
+    const isKnown = this.#rejected?.history === historyOf(found.server);
+    const loss = isKnown ? (this.#rejected?.loss ?? null) : this.#lossOf(found, this.#server);
     if (loss === null) return this.#timelineNote(found, this.#server);
     if (!this.#isAccepted(found, isKnown)) {
-      if (!isKnown) this.#refused = { history: historyOf(found.server), loss, acceptTime: found.acceptTime };
-      throw new DatabaseRefusedError(loss);
+      if (!isKnown) this.#rejected = { history: historyOf(found.server), loss, acceptTime: found.acceptTime };
+      throw new DatabaseRejectedError(loss);
     }
-    this.#refused = null;
+    this.#rejected = null;
     this.#positions = [];
     this.#time = found.time;
     return { level: "warn", message: `an operator accepted the database, although ${loss}` };
   }
 
   /**
-   * Whether it was accepted after its last known position or after it was refused: its clock may be behind that of the previous server.
+   * Whether it was accepted after its last known position or after it was rejected: its clock may be behind that of the previous server.
    */
-  #isAccepted({ acceptTime }: SessionPosition, isRefused: boolean): boolean {
+  #isAccepted({ acceptTime }: SessionPosition, wasRejected: boolean): boolean {
     if (acceptTime === null) return false;
-    return acceptTime > this.#time || (isRefused && acceptTime !== this.#refused?.acceptTime);
+    return acceptTime > this.#time || (wasRejected && acceptTime !== this.#rejected?.acceptTime);
   }
 
   /** Returns a description of what the database lacks; null if nothing is known to be missing. */
@@ -94,7 +94,7 @@ export class DatabaseHistory {
 }
 
 /** The database has lost acknowledged changes. An operator has to accept it. */
-export class DatabaseRefusedError extends Error {
+export class DatabaseRejectedError extends Error {
   constructor(loss: string) {
     super(
       `the database is rejected: ${loss}. Keys revoked since then may be accepted again: repeat those revocations, then run \`keyhold cluster accept-database\``,

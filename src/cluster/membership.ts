@@ -1,29 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BackoffRange, backoffDelay } from "../lib/backoff.ts";
-import type { Clock, Monotonic } from "../lib/clock.ts";
+import { raceSignal } from "../lib/race-signal.ts";
 import { toError } from "../lib/to-error.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
 import { unconfirmed } from "./barriers.ts";
-import { type NodeIdentity, type OpenFeed, OtherServerError, type RenewLease } from "./change-feed.ts";
+import { type NodeIdentity, OtherServerError } from "./change-feed.ts";
 import { REPORTED_OFFSET } from "./clock-offset.ts";
-import { type ChangeNotification, ClusterSession, LeaseGoneError } from "./cluster-session.ts";
-import { DatabaseHistory, DatabaseRefusedError } from "./history.ts";
+import { ClusterSession, type ClusterSessionOptions, LeaseGoneError } from "./cluster-session.ts";
+import { DatabaseHistory, DatabaseRejectedError } from "./history.ts";
 import { Lease, USED_PART } from "./lease.ts";
 import { createPropagation, type Propagation } from "./propagation.ts";
-import { isSilent, isTransient, noLease, OtherDatabaseError } from "./renewal-errors.ts";
+import { delayAfter, isTransient, noLease, otherDatabase } from "./renewal-errors.ts";
 import { LeaseRenewals, within } from "./renewals.ts";
 import type { ServerId, ServerObserver } from "./server-id.ts";
 
-export interface MembershipOptions {
-  readonly open: OpenFeed;
-  readonly renew: RenewLease;
+export interface MembershipOptions extends ClusterSessionOptions {
   readonly node: NodeIdentity;
   /** Milliseconds after the lease during which cached verdicts may be used (`Lease`). */
   readonly staleGrace: number;
-  readonly clock: Clock;
-  readonly monotonic: Monotonic;
-  /** Called for every change in the cluster. */
-  readonly onChange: (change: ChangeNotification) => void;
   /** Called when changes may have been missed: everything cached must be invalidated, reads in flight included. */
   readonly onInvalidateAll: () => void;
   /** Called when the connections for keys must be closed: the database is unreachable, or the server is another than before. */
@@ -44,12 +37,6 @@ const LEAVE_TIMEOUT = 1_000;
 
 /** Milliseconds that a change waits for a session. */
 const SESSION_TIMEOUT = 5_000;
-
-/** Reconnects quickly after a restart of the database, which refuses connections meanwhile. */
-const REFUSED: BackoffRange = { first: 20, max: 200 };
-
-/** A database that does not answer, as while a synchronous standby is unreachable, may keep a backend busy for each attempt. */
-const SILENT: BackoffRange = { first: 250, max: 2_000 };
 
 /**
  * This node as a member of the cluster (docs/consistency.md). It receives every change on one connection, the feed, renews its lease on
@@ -94,19 +81,8 @@ export class Membership implements ServerObserver {
     return this.#unavailableReason;
   }
 
-  /** Whether the database is rejected because it lost durable changes. */
-  get isDatabaseRefused(): boolean {
-    return this.#unavailableReason instanceof DatabaseRefusedError;
-  }
-
-  /** Notification delay in milliseconds, by the last renewal; null without a session or renewal. */
-  get feedLag(): number | null {
-    return this.#session?.feedLag ?? null;
-  }
-
-  /** The offset of this clock from the database's in milliseconds, by the last renewal; null without a session. */
-  get clockOffset(): number | null {
-    return this.#session?.clockOffset.least ?? null;
+  get session(): ClusterSession | null {
+    return this.#session ?? null;
   }
 
   /** The server whose changes this node receives; null without a session. */
@@ -174,29 +150,21 @@ export class Membership implements ServerObserver {
     this.#unconnected.clear();
   }
 
-  /** Never rejects. */
+  /** Keeps a session until `close`. Never rejects. */
   async #run(first: ClusterSession | undefined): Promise<void> {
+    const { signal } = this.#over;
     let session = first;
-    while (!this.#over.signal.aborted) {
-      session ??= await this.#connectAgain();
-      if (session === undefined) return;
-      await this.#keep(session);
-      session = undefined;
-    }
-  }
-
-  async #connectAgain(): Promise<ClusterSession | undefined> {
-    let pause = 0;
-    for (let failures = 1; ; failures++) {
-      await this.#pause(pause);
-      if (this.#over.signal.aborted) return undefined;
+    for (let failures = 0; !signal.aborted; ) {
       try {
-        return await this.#connect(this.#options.node.ttl / 2);
+        session ??= await this.#connect(this.#options.node.ttl / 2);
+        failures = 0;
+        await this.#keep(session);
+        session = undefined;
       } catch (error) {
-        if (this.#over.signal.aborted) return undefined;
+        if (signal.aborted) return;
         const reason = toError(error);
         this.#setUnavailable(reason);
-        pause = delayAfter(reason, failures);
+        await sleep(delayAfter(reason, ++failures), undefined, { signal }).catch(() => undefined);
       }
     }
   }
@@ -239,7 +207,7 @@ export class Membership implements ServerObserver {
       },
     });
     await joined.catch((error: unknown) => {
-      throw error instanceof LeaseGoneError ? new OtherDatabaseError() : error;
+      throw error instanceof LeaseGoneError ? otherDatabase() : error;
     });
     if (!this.#renewals.isActive) await session.feed.leave();
   }
@@ -248,7 +216,8 @@ export class Membership implements ServerObserver {
     this.#session = session;
     this.#setUnavailable(null);
     this.#endWaits(true);
-    session.ending.onEnd((reason) => this.#lose(reason));
+    session.ended.addEventListener("abort", () => this.#lose(session.ended.reason));
+    if (session.ended.aborted) this.#lose(session.ended.reason);
   }
 
   /** Renews the lease until the session ends. */
@@ -256,9 +225,9 @@ export class Membership implements ServerObserver {
     const { ttl } = this.#options.node;
     let failures = 0;
     let pause = ttl / RENEWALS;
-    while (session.ending.reason === undefined) {
+    while (!session.ended.aborted) {
       try {
-        await session.ending.race(this.#renewals.pause(pause));
+        await raceSignal(session.ended, this.#renewals.pause(pause));
         if (this.#renewals.isActive) await this.#renew(session);
         pause = ttl / RENEWALS;
         failures = 0;
@@ -292,7 +261,7 @@ export class Membership implements ServerObserver {
 
   /** Logs when the offset of the clock begins and ceases to be large. */
   #reportClock(): void {
-    const offset = this.clockOffset ?? 0;
+    const offset = this.#session?.clockOffset.least ?? 0;
     const isOff = Math.abs(offset) > REPORTED_OFFSET;
     if (isOff === this.#isClockOff) return;
     this.#isClockOff = isOff;
@@ -300,10 +269,6 @@ export class Membership implements ServerObserver {
     const difference = new Error(`they differ by at least ${(Math.abs(offset) / 1000).toFixed(1)} s`);
     if (isOff) this.#options.log("warn", `the clock of this server is ${side} the database's`, difference);
     else this.#options.log("info", "the clock of this server agrees with the database's");
-  }
-
-  #pause(milliseconds: number): Promise<void> {
-    return sleep(milliseconds, undefined, { signal: this.#over.signal }).catch(() => undefined);
   }
 
   /** Statements are answered by another server than that of this session, so its notifications are worthless. */
@@ -325,15 +290,11 @@ export class Membership implements ServerObserver {
     const before = this.#unavailableReason;
     this.#unavailableReason = reason;
     if (reason === null) return;
-    this.#renewals.refuse(reason);
+    this.#renewals.rejectWaiting(reason);
     if (before === null || before.message !== reason.message) {
-      if (reason instanceof DatabaseRefusedError) this.#options.log("error", reason.message, reason);
+      if (reason instanceof DatabaseRejectedError) this.#options.log("error", reason.message, reason);
       else this.#options.log("warn", "the database is unreachable", reason);
     }
     if (before === null) this.#options.onDisconnect(reason);
   }
-}
-
-function delayAfter(reason: Error, failures: number): number {
-  return backoffDelay(failures, isSilent(reason) ? SILENT : REFUSED);
 }

@@ -1,6 +1,7 @@
 import { KeyholdError } from "../domain/errors.ts";
+import { backoffDelay } from "../lib/backoff.ts";
 import { OtherServerError } from "./change-feed.ts";
-import { DatabaseRefusedError } from "./history.ts";
+import { DatabaseRejectedError } from "./history.ts";
 
 export class LateError extends Error {
   constructor() {
@@ -23,10 +24,11 @@ export class NoEchoError extends KeyholdError {
   }
 }
 
-export class OtherDatabaseError extends KeyholdError {
-  constructor() {
-    super("DATABASE_UNAVAILABLE", "KEYHOLD_DATABASE_LISTEN_URL and KEYHOLD_DATABASE_URL lead to different databases");
-  }
+export function otherDatabase(): KeyholdError {
+  return new KeyholdError(
+    "DATABASE_UNAVAILABLE",
+    "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL",
+  );
 }
 
 /**
@@ -37,9 +39,19 @@ export function isTransient(error: Error): boolean {
   return error instanceof NotReplicatedError || error instanceof KeyholdError;
 }
 
-/** Returns whether the next attempt is likely to take as long, or needs an operator first. */
-export function isSilent(error: Error): boolean {
-  return error instanceof LateError || error instanceof NotReplicatedError || error instanceof DatabaseRefusedError;
+/** Reconnects quickly after a restart of the database, which rejects connections meanwhile. */
+const QUICK = { first: 20, max: 200 };
+
+/**
+ * A database that does not answer, as while a synchronous standby is unreachable, may keep a backend busy for each attempt. One that lacks
+ * changes waits for an operator.
+ */
+const SLOW = { first: 250, max: 2_000 };
+
+/** Returns how many milliseconds to wait before the next attempt, after this number of consecutive failures. */
+export function delayAfter(error: Error, failures: number): number {
+  const isSlow = [LateError, NotReplicatedError, DatabaseRejectedError].some((type) => error instanceof type);
+  return backoffDelay(failures, isSlow ? SLOW : QUICK);
 }
 
 /** Returns the error of a node that has no lease. */

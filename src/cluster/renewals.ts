@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { raceSignal } from "../lib/race-signal.ts";
 import { toError } from "../lib/to-error.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
 import type { ClusterSession } from "./cluster-session.ts";
@@ -33,7 +34,7 @@ export class LeaseRenewals {
   stop(): void {
     this.isActive = false;
     this.#lease.end();
-    this.refuse();
+    this.rejectWaiting();
   }
 
   /** Resolves when the next renewal is granted. @throws `DATABASE_UNAVAILABLE` */
@@ -45,7 +46,7 @@ export class LeaseRenewals {
   }
 
   /** Rejects all waiting calls. */
-  refuse(reason?: Error): void {
+  rejectWaiting(reason?: Error): void {
     for (const { reject } of this.#waiters.splice(0)) reject(noLease(reason));
   }
 
@@ -64,7 +65,7 @@ export class LeaseRenewals {
    */
   async renew(session: ClusterSession, limit: number, { onLate, onGranted }: RenewalListener): Promise<void> {
     const waiters = this.#waiters.splice(0);
-    const refuse = (reason: unknown) => {
+    const rejectWaiters = (reason: unknown) => {
       for (const { reject } of waiters) reject(noLease(toError(reason)));
     };
     const sent = this.#lease.moment;
@@ -72,9 +73,9 @@ export class LeaseRenewals {
       const answer = session.renew();
       const renewed = await within(session, answer, limit).catch((error: unknown) => {
         if (!(error instanceof LateError) || onLate === undefined) throw error;
-        refuse(error);
+        rejectWaiters(error);
         onLate(error);
-        return session.ending.race(answer);
+        return raceSignal(session.ended, answer);
       });
       if (!renewed.isReplicated) throw new NotReplicatedError();
       await within(session, renewed.echo, limit).catch((error: unknown) => {
@@ -84,7 +85,7 @@ export class LeaseRenewals {
       if (this.isActive) this.#lease.extend(sent, this.#ttl);
       for (const { resolve } of waiters) resolve();
     } catch (error) {
-      refuse(error);
+      rejectWaiters(error);
       if (this.isActive) throw error;
     }
   }
@@ -92,7 +93,8 @@ export class LeaseRenewals {
 
 /** Rejects if the session ends, or with `LateError` if the work takes longer. */
 export function within<T>(session: ClusterSession, work: Promise<T>, limit: number): Promise<T> {
-  return session.ending.race(
+  return raceSignal(
+    session.ended,
     withTimeout(work, limit, () => {
       throw new LateError();
     }),

@@ -1,4 +1,5 @@
 import { CallLimits, type Limiters } from "../auth/call-limits.ts";
+import { DatabaseRejectedError } from "../cluster/history.ts";
 import { type CredentialType, type Verdict, verificationErrorOf } from "../domain/verdict.ts";
 import { CallTallies } from "../observability/metrics/calls.ts";
 import {
@@ -162,10 +163,10 @@ function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
     gauge("keyhold_lease_age_seconds", "Time since the last granted renewal.", () => seconds(membership.lease.age)),
     gauge("keyhold_lease_ttl_seconds", "TTL of the lease.", () => leaseTtl / 1000),
     gauge("keyhold_feed_lag_seconds", "Delay of change notifications, by the last renewal.", () =>
-      seconds(membership.feedLag),
+      seconds(membership.session?.feedLag ?? null),
     ),
     gauge("keyhold_clock_offset_seconds", "Offset of this clock from the database's; positive: it is ahead.", () =>
-      seconds(membership.clockOffset),
+      seconds(membership.session?.clockOffset.least ?? null),
     ),
     counter(
       "keyhold_feed_changes_total",
@@ -182,8 +183,8 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
     gauge("keyhold_database_reachable", "Whether the database was reachable at the last attempt.", () =>
       Number(coherence.unavailableReason() === null),
     ),
-    gauge("keyhold_database_refused", "Whether the database is rejected because it lost durable changes.", () =>
-      Number(coherence.membership.isDatabaseRefused),
+    gauge("keyhold_database_refused", "Whether the database is refused because it lost durable changes.", () =>
+      Number(coherence.membership.unavailableReason instanceof DatabaseRejectedError),
     ),
     gauge("keyhold_database_connections", "Open connections.", ofPools("open")),
     gauge("keyhold_database_connections_in_use", "Connections in use.", ofPools("inUse")),

@@ -11,7 +11,7 @@ export interface AcceptedDatabase {
 }
 
 /**
- * Records that the database is accepted whatever it has lost (`cluster/history.ts`), so that servers that refuse it join it. Later losses
+ * Records that the database is accepted whatever it has lost (`cluster/history.ts`), so that servers that rejected it join it. Later losses
  * have to be accepted again.
  */
 export async function acceptDatabase(database: Database): Promise<AcceptedDatabase> {

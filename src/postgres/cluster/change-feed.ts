@@ -9,7 +9,7 @@ import type {
   OpenFeed,
   SessionPosition,
 } from "../../cluster/change-feed.ts";
-import { CloseSignal } from "../../lib/close-signal.ts";
+import { raceSignal } from "../../lib/race-signal.ts";
 import { toError } from "../../lib/to-error.ts";
 import { ALGORITHM_NAMES } from "../../token/jwt/algorithms.ts";
 import { databaseError } from "../connection/errors.ts";
@@ -50,7 +50,7 @@ class Session implements FeedSession {
   readonly id = randomUUID();
   readonly #opening: Opening;
   readonly #listener: FeedListener;
-  readonly #ending = new CloseSignal();
+  readonly #ended = new AbortController();
   /** Both are set by `listen`. */
   #sql!: Sql;
   position!: SessionPosition;
@@ -63,7 +63,7 @@ class Session implements FeedSession {
       prepare: true,
       applicationName: "keyhold feed",
       onNotification: (_channel, payload) => {
-        if (this.#ending.reason === undefined) listener.onEvent(parseFeedEvent(payload));
+        if (!this.#ended.signal.aborted) listener.onEvent(parseFeedEvent(payload));
       },
       onClose: () => this.end(new Error("the connection was closed")),
     });
@@ -119,8 +119,9 @@ class Session implements FeedSession {
     await this.#run(this.#sql`DELETE FROM nodes WHERE lease_id = ${this.id}`);
   }
 
-  end(reason = new Error("the session was closed")): void {
-    if (!this.#ending.end(reason)) return;
+  end(reason = new Error("the session was ended")): void {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort(reason);
     void this.#opening.end({ timeout: 0 });
     this.#listener.onLost(reason);
   }
@@ -131,7 +132,7 @@ class Session implements FeedSession {
 
   async #run<T>(statement: PromiseLike<T>): Promise<T> {
     try {
-      return await this.#ending.race(statement);
+      return await raceSignal(this.#ended.signal, statement);
     } catch (error) {
       this.end(toError(error));
       throw error;

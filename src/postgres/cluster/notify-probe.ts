@@ -1,28 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { withTimeout } from "../../lib/with-timeout.ts";
-import { databaseError } from "../connection/errors.ts";
 import type { Database } from "../connection/pool.ts";
-import { openPrimary } from "../connection/primary.ts";
+import { withPrimary } from "../connection/primary.ts";
 
 /**
  * Sends a notification over the connections of a database, listens for it at `listenUrl` on a new channel, and returns the delay in
  * milliseconds; null if it did not arrive within `timeout`, as behind a transaction pooler.
  */
-export async function probeNotifications(
-  listenUrl: string,
-  database: Database,
-  timeout: number,
-): Promise<number | null> {
+export function probeNotifications(listenUrl: string, database: Database, timeout: number): Promise<number | null> {
   const channel = `keyhold_doctor_${randomUUID()}`;
   const notified = Promise.withResolvers<void>();
-  const opening = openPrimary({
+  const options = {
     url: listenUrl,
     statementTimeout: timeout,
     prepare: false,
     onNotification: () => notified.resolve(),
-  });
-  try {
-    const sql = await opening.ready;
+  };
+  return withPrimary(options, async (sql) => {
     await sql.unsafe(`LISTEN "${channel}"`);
     const start = performance.now();
     await database.run((other) =>
@@ -32,14 +26,10 @@ export async function probeNotifications(
         await transaction`SELECT pg_notify(${channel}, '')`;
       }),
     );
-    return await withTimeout(
+    return withTimeout(
       notified.promise.then(() => performance.now() - start),
       timeout,
       () => null,
     );
-  } catch (error) {
-    throw databaseError(error);
-  } finally {
-    await opening.end({ timeout: 1 });
-  }
+  });
 }

@@ -15,8 +15,8 @@ import {
   type ServerReflectionRequest as AlphaRequest,
   ServerReflection as ServerReflectionAlpha,
 } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
-import { CloseSignal } from "../../lib/close-signal.ts";
 import { memoizeByIdentity } from "../../lib/memoize.ts";
+import { raceSignal } from "../../lib/race-signal.ts";
 import type { StreamingRpc } from "../connect/streams.ts";
 import { withImports } from "../wire/descriptor-files.ts";
 
@@ -59,20 +59,15 @@ export function createReflection(services: readonly DescService[], stopping: Abo
 /** Yields the items until they end or the signal aborts. */
 async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]();
-  const stopped = new CloseSignal();
-  const stop = () => void stopped.end(new Error("the server is stopping"));
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
   try {
     for (;;) {
-      const next = await stopped.race(iterator.next());
+      const next = await raceSignal(signal, iterator.next());
       if (next.done === true) return;
       yield next.value;
     }
   } catch (error) {
-    if (stopped.reason === undefined) throw error;
+    if (!signal.aborted) throw error;
   } finally {
-    signal.removeEventListener("abort", stop);
     // Not awaited, because it waits for the next item.
     void iterator.return?.().catch(() => undefined);
   }
