@@ -2,6 +2,7 @@ import type { SecretDigest } from "../domain/key.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Clock } from "../lib/clock.ts";
+import { ClockCache } from "../lib/clock-cache.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
 
 /** The digests of the raw key, to be stored in place of that of its hash. */
@@ -59,16 +60,18 @@ export function createAdopter(options: AdopterOptions): Adopter {
   /** By key id, in the order of their verifications. */
   const waiting = new Map<string, { readonly adoption: Adoption; readonly caller: Principal }>();
   const running = new Map<string, Promise<void>>();
-  const failed = createFailures(clock);
+  /** When the adoption of a key last failed. */
+  const failures = new ClockCache<number>(MAX_FAILED);
   let isStopped = false;
 
   const run = async (adoption: Adoption, caller: Principal): Promise<void> => {
     try {
       onOutcome(await store(adoption, caller));
-      failed.delete(adoption.keyId);
+      failures.delete(adoption.keyId);
     } catch (error) {
       onOutcome("failed");
-      if (failed.add(adoption.keyId)) onFailure(adoption.keyId, error);
+      if (failures.get(adoption.keyId) === undefined) onFailure(adoption.keyId, error);
+      failures.set(adoption.keyId, clock.now());
     }
   };
   const startNext = (): void => {
@@ -86,7 +89,7 @@ export function createAdopter(options: AdopterOptions): Adopter {
     adopt: (adoption, caller) => {
       const { keyId } = adoption;
       if (isStopped || waiting.size >= MAX_WAITING || waiting.has(keyId) || running.has(keyId)) return;
-      if (failed.isRecent(keyId)) return;
+      if (clock.now() - (failures.get(keyId) ?? Number.NEGATIVE_INFINITY) < RETRY_DELAY) return;
       waiting.set(keyId, { adoption, caller });
       startNext();
     },
@@ -95,22 +98,5 @@ export function createAdopter(options: AdopterOptions): Adopter {
       waiting.clear();
       await withTimeout(Promise.all(running.values()), STOP_TIMEOUT, () => undefined);
     },
-  };
-}
-
-/** Remembers which keys could not be adopted, and when. Others are forgotten, the oldest first. */
-function createFailures(clock: Clock) {
-  const times = new Map<string, number>();
-  return {
-    /** Returns whether the key is new. */
-    add: (keyId: string): boolean => {
-      const isNew = !times.delete(keyId);
-      times.set(keyId, clock.now());
-      const [oldest] = times.keys();
-      if (times.size > MAX_FAILED && oldest !== undefined) times.delete(oldest);
-      return isNew;
-    },
-    delete: (keyId: string) => times.delete(keyId),
-    isRecent: (keyId: string) => clock.now() - (times.get(keyId) ?? Number.NEGATIVE_INFINITY) < RETRY_DELAY,
   };
 }

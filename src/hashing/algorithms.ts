@@ -19,7 +19,6 @@ export const FAST_ALGORITHMS = {
 } as const satisfies Partial<Record<HashAlgorithm, FastAlgorithm>>;
 
 export type FastHashAlgorithm = keyof typeof FAST_ALGORITHMS;
-export type SlowHashAlgorithm = Exclude<HashAlgorithm, FastHashAlgorithm>;
 
 /** Returns whether hashes by the algorithm have no salt. */
 export function isFastAlgorithm(algorithm: HashAlgorithm): algorithm is FastHashAlgorithm {
@@ -28,10 +27,7 @@ export function isFastAlgorithm(algorithm: HashAlgorithm): algorithm is FastHash
 
 /** Returns the names of the algorithms whose output has this size, such as `HASH_ALGORITHM_SHA256 or HASH_ALGORITHM_HMAC_SHA256`; undefined: none. */
 export function algorithmsOfSize(size: number): string | undefined {
-  const names = Object.entries(FAST_ALGORITHMS).filter(([, algorithm]) => algorithm.size === size);
-  return names.length === 0 ? undefined : listOf(names.map(([name]) => `HASH_ALGORITHM_${name}`));
-}
-
-function listOf(names: readonly string[]): string {
-  return names.length === 1 ? String(names[0]) : `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+  const fitting = Object.entries(FAST_ALGORITHMS).filter(([, algorithm]) => algorithm.size === size);
+  const names = fitting.map(([name]) => `HASH_ALGORITHM_${name}`);
+  return names.length === 0 ? undefined : new Intl.ListFormat("en-GB", { type: "disjunction" }).format(names);
 }

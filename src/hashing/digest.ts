@@ -1,4 +1,4 @@
-import { createHash, createHmac, createSecretKey, hash } from "node:crypto";
+import { createHmac, createSecretKey, hash } from "node:crypto";
 import type { SecretDigest } from "../domain/key.ts";
 import type { HashScheme, HashSchemeSpec } from "../domain/raw-key-hash.ts";
 import { hmacSha256, type KeyRing } from "../domain/server-keys.ts";
@@ -79,16 +79,11 @@ function fastHash(rawKey: string, scheme: HashScheme): Uint8Array | undefined {
   return hmacKey === null ? undefined : createHmac(name, keyOf(hmacKey)).update(message).digest();
 }
 
-/** The last digest by its text: each row of an import has a scheme of its own, usually the same as before. */
-let lastSchemeDigest: { readonly text: string; readonly digest: Uint8Array } | null = null;
-
 /**
  * Returns 32 bytes that distinct schemes do not share. The row id of a scheme is no part of it: a restored database may number them anew.
  * Verifications use the same objects for long.
  */
 export const schemeDigest = memoizeByIdentity((scheme: HashSchemeSpec): Uint8Array => {
   const { algorithm, prefix, suffix, hmacKeyId } = scheme;
-  const text = JSON.stringify([algorithm, prefix, suffix, hmacKeyId]);
-  if (lastSchemeDigest?.text !== text) lastSchemeDigest = { text, digest: createHash("sha256").update(text).digest() };
-  return lastSchemeDigest.digest;
+  return hash("sha256", JSON.stringify([algorithm, prefix, suffix, hmacKeyId]), "buffer");
 });

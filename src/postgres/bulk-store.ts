@@ -7,8 +7,8 @@ import type { BulkOperation, BulkSelection, BulkStore, ManyChange, NewBulkOperat
 import type { ChangeCommitter } from "./cluster/change-committer.ts";
 import { firstRow } from "./connection/first-row.ts";
 import { allOf, unionAll } from "./connection/fragments.ts";
-import type { Database } from "./connection/pool.ts";
 import { ownSession } from "./connection/session-settings.ts";
+import type { KeyDatabases } from "./key-store.ts";
 import { isVisible } from "./keys/authorization.ts";
 import { changeable, changeKeys, commitMany, selectChanged } from "./keys/change-many.ts";
 import { compareIds, compileFilter } from "./lists/filter.ts";
@@ -21,18 +21,12 @@ const OPERATION_COLUMNS = [
 /** After this an operation is forgotten. */
 const RETENTION = "7 days";
 
-export interface BulkDatabases {
-  /** For filters, without prepared statements: each filter is another statement. `bulkChanges` commits over the same. */
-  readonly lists: Database;
-  readonly reads: Database;
-}
-
 /**
- * Stores bulk operations in PostgreSQL, and changes the keys of an operation or the descendants of a token. `caughtUp` resolves when this
- * node has received the notifications of everything that is committed.
+ * Stores bulk operations in PostgreSQL, and changes the keys of an operation or the descendants of a token. `bulkChanges`
+ * commits over `lists`. `caughtUp` resolves when this node has received the notifications of everything that is committed.
  */
 export function createBulkStore(
-  { lists, reads }: BulkDatabases,
+  { lists, reads }: KeyDatabases,
   changes: ChangeCommitter,
   bulkChanges: ChangeCommitter,
   caughtUp: () => Promise<void>,
@@ -47,8 +41,8 @@ export function createBulkStore(
       const name = `bulk.${many.change.verb}`;
       const statement = (sql: Sql) => advance(sql, operation, many, isLast);
       const { head, changed } = await commitMany<StoredOperation>(bulkChanges, many, name, statement);
-      if (head.requestId !== null) return { operation: toOperation(head), changed };
-      throw new KeyholdError("CONCURRENT_CHANGE", "the operation was not continued for a week; start it again");
+      if (head.requestId !== null) return { operation: head, changed };
+      throw new KeyholdError("CONCURRENT_CHANGE", "the operation was not continued for a week; repeat the call");
     },
     caughtUp,
     findDescendants: (keyId, many, limit) =>
@@ -102,7 +96,7 @@ async function begin(sql: Sql, operation: NewBulkOperation): Promise<void> {
 /** Selects the next keys by two ordered scans, because the list indexes begin with the kind (migration 0003). */
 function selectNext(sql: Sql, selection: BulkSelection, operation: BulkOperation, limit: number): Fragment {
   const { afterKeyId, throughKeyId, startTime } = operation;
-  const bounds = creationBounds(selection.filter).map(({ operator, keyId }) => compareIds(sql, operator, keyId));
+  const bounds = creationBounds(sql, selection.filter);
   const range = [
     compareIds(sql, ">", afterKeyId),
     ...(throughKeyId === null ? [] : [compareIds(sql, "<=", throughKeyId)]),
@@ -148,19 +142,16 @@ function advance(
 
 type StoredOperation = BulkOperation | { readonly requestId: null };
 
-function toOperation(row: BulkOperation): BulkOperation {
-  const { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done } = row;
-  return { requestId, fingerprint, startTime, matchedCount, throughKeyId, afterKeyId, changedCount, done };
-}
-
+/** Whether the principal may change any key is known before the search, which then may end early. */
 function selectDescendants(
   sql: Sql,
   keyId: string,
   { change, principal, now }: Omit<ManyChange, "keyIds">,
   limit: number,
 ): Fragment {
+  const mayChangeAny = manageableScopes(principal) === "all" && principal.restrictions.actorIds === null;
   return sql`
-    SELECT key_id FROM ${descendantsOf(sql, keyId, mayChangeAny(principal) ? limit : null)}
+    SELECT key_id FROM ${descendantsOf(sql, keyId, mayChangeAny ? limit : null)}
     WHERE ${allOf(sql, [ownSession(sql), ...changeable(sql, change, principal, now)])} LIMIT ${limit}`;
 }
 
@@ -179,9 +170,4 @@ async function countDescendants(sql: Sql, keyId: string, { restrictions }: Princ
 /** The rows of the descendants that are not revoked, at most `max`, by the indexes of migrations 0015 and 0022. */
 function descendantsOf(sql: Sql, keyId: string, max: number | null): Fragment {
   return sql`descendants_of(${keyId}, ${max}) AS key_id JOIN api_keys USING (key_id)`;
-}
-
-/** Whether the search may end before the rights of the principal over each key are tested. */
-function mayChangeAny(principal: Principal): boolean {
-  return manageableScopes(principal) === "all" && principal.restrictions.actorIds === null;
 }

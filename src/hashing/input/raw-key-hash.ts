@@ -41,39 +41,39 @@ const UNSUPPORTED_SIZES: Readonly<Record<number, string>> = { 16: "MD5", 20: "SH
  *
  * @throws `INVALID_ARGUMENT` with every violation, by paths such as `raw_key_hash.value`. Values are not quoted.
  */
-export function parseRawKeyHash(input: RawKeyHashInput, field = "raw_key_hash"): ParsedRawKeyHash {
-  if (isGiven(input.phc)) return parseSlowHash(input, input.phc, field);
+export function parseRawKeyHash(input: RawKeyHashInput): ParsedRawKeyHash {
+  if (isGiven(input.phc)) return parseSlowHash(input, input.phc);
   if (!isGiven(input.algorithm) && !isGiven(input.value)) {
-    throw invalidArgument(field, "must have algorithm, value and encoding, or phc", "FIELD_REQUIRED");
+    throw invalidArgument("raw_key_hash", "must have algorithm, value and encoding, or phc", "FIELD_REQUIRED");
   }
-  return parseFastHash(input, field);
+  return parseFastHash(input);
 }
 
-function parseFastHash(input: RawKeyHashInput, field: string): ParsedRawKeyHash {
+function parseFastHash(input: RawKeyHashInput): ParsedRawKeyHash {
   const algorithm = isGiven(input.algorithm) && isFastAlgorithm(input.algorithm) ? input.algorithm : null;
   const [, output, prefix, suffix, hmacKeyId] = checkAll(
-    () => requireFastAlgorithm(input, field),
-    () => parseValue(input, algorithm, field),
-    () => parseAffix(input.prefix, `${field}.prefix`),
-    () => parseAffix(input.suffix, `${field}.suffix`),
-    () => parseHmacKeyId(input.hmacKeyId, algorithm, `${field}.hmac_key_id`),
+    () => requireFastAlgorithm(input),
+    () => parseValue(input, algorithm),
+    () => parseAffix(input.prefix, "raw_key_hash.prefix"),
+    () => parseAffix(input.suffix, "raw_key_hash.suffix"),
+    () => parseHmacKeyId(input.hmacKeyId, algorithm),
   );
   return { scheme: { algorithm: algorithm as FastHashAlgorithm, prefix, suffix, hmacKeyId }, parameters: null, output };
 }
 
-function parseSlowHash(input: RawKeyHashInput, phc: string, field: string): ParsedRawKeyHash {
+function parseSlowHash(input: RawKeyHashInput, phc: string): ParsedRawKeyHash {
   const [{ parameters, output }, prefix, suffix] = checkAll(
-    () => parsePhc(requireShort(phc, `${field}.phc`), `${field}.phc`),
-    () => parseAffix(input.prefix, `${field}.prefix`),
-    () => parseAffix(input.suffix, `${field}.suffix`),
-    () => rejectBesidePhc(input.algorithm, `${field}.algorithm`),
-    () => rejectBesidePhc(input.value, `${field}.value`),
-    () => rejectBesidePhc(input.encoding, `${field}.encoding`),
-    () => rejectBesidePhc(input.hmacKeyId, `${field}.hmac_key_id`),
+    () => parsePhc(requireShort(phc, "raw_key_hash.phc")),
+    () => parseAffix(input.prefix, "raw_key_hash.prefix"),
+    () => parseAffix(input.suffix, "raw_key_hash.suffix"),
+    () => rejectBesidePhc(input.algorithm, "raw_key_hash.algorithm"),
+    () => rejectBesidePhc(input.value, "raw_key_hash.value"),
+    () => rejectBesidePhc(input.encoding, "raw_key_hash.encoding"),
+    () => rejectBesidePhc(input.hmacKeyId, "raw_key_hash.hmac_key_id"),
   );
   if (parameters.algorithm === "BCRYPT" && Buffer.byteLength(prefix + suffix) > MAX_BCRYPT_AFFIX_BYTES) {
     throw invalidArgument(
-      field,
+      "raw_key_hash",
       `prefix and suffix have more than ${MAX_BCRYPT_AFFIX_BYTES} bytes, and bcrypt hashes at most 72 bytes together with the raw key`,
       "STRING_TOO_LONG",
     );
@@ -82,22 +82,22 @@ function parseSlowHash(input: RawKeyHashInput, phc: string, field: string): Pars
   return { scheme, parameters: formatParameters(parameters), output };
 }
 
-function requireFastAlgorithm({ algorithm, value }: RawKeyHashInput, field: string): void {
+function requireFastAlgorithm({ algorithm, value }: RawKeyHashInput): void {
   if (!isGiven(algorithm)) {
     if (value?.startsWith("$")) return; // The violation of value names the remedy.
-    throw invalidArgument(`${field}.algorithm`, "is required with value", "FIELD_REQUIRED");
+    throw invalidArgument("raw_key_hash.algorithm", "is required with value", "FIELD_REQUIRED");
   }
   if (isFastAlgorithm(algorithm)) return;
   throw invalidArgument(
-    `${field}.algorithm`,
-    `HASH_ALGORITHM_${algorithm} has a salt: set phc to the whole hash, without algorithm, value and encoding`,
+    "raw_key_hash.algorithm",
+    `HASH_ALGORITHM_${algorithm} has a salt: give the whole hash as phc, and no algorithm, value and encoding`,
     "VALUE_NOT_ALLOWED",
   );
 }
 
-function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null, field: string): Uint8Array {
+function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null): Uint8Array {
   const { value, encoding } = input;
-  const path = `${field}.value`;
+  const path = "raw_key_hash.value";
   if (!isGiven(value)) throw invalidArgument(path, "is required with algorithm", "FIELD_REQUIRED");
   if (requireShort(value, path).startsWith("$")) {
     throw invalidArgument(
@@ -105,7 +105,7 @@ function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null,
       "begins with $, as a hash with a salt does: set phc instead, without algorithm and encoding",
     );
   }
-  const output = decodeBytes(value, requireBinaryEncoding(encoding, `${field}.encoding`), path);
+  const output = decodeBytes(value, requireBinaryEncoding(encoding), path);
   if (isHexText(output)) {
     const problem = `is ${output.length} hexadecimal digits that were encoded again: decode it once, and set the encoding TEXT_ENCODING_HEX`;
     throw invalidArgument(path, problem);
@@ -125,16 +125,16 @@ function requireShort(text: string, field: string): string {
   );
 }
 
-function requireBinaryEncoding(encoding: TextEncoding | null | undefined, field: string) {
+function requireBinaryEncoding(encoding: TextEncoding | null | undefined) {
   if (!isGiven(encoding))
     throw invalidArgument(
-      field,
+      "raw_key_hash.encoding",
       "is required with value: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL",
       "FIELD_REQUIRED",
     );
   if (encoding !== "UTF8") return encoding;
   throw invalidArgument(
-    field,
+    "raw_key_hash.encoding",
     "TEXT_ENCODING_UTF8 is only for the key of an HMAC; allowed: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64, TEXT_ENCODING_BASE64URL",
     "VALUE_NOT_ALLOWED",
   );
@@ -148,23 +148,19 @@ function wrongSize(size: number, algorithm: FastHashAlgorithm): string {
   return unsupported === undefined ? problem : `${problem}: ${unsupported}, which is not supported, has ${size}`;
 }
 
-function parseHmacKeyId(
-  hmacKeyId: string | null | undefined,
-  algorithm: FastHashAlgorithm | null,
-  field: string,
-): string | null {
+function parseHmacKeyId(hmacKeyId: string | null | undefined, algorithm: FastHashAlgorithm | null): string | null {
   if (algorithm === null) return null;
   const { isKeyed } = FAST_ALGORITHMS[algorithm];
   if (isKeyed && !isGiven(hmacKeyId)) {
     throw invalidArgument(
-      field,
+      "raw_key_hash.hmac_key_id",
       `is required with HASH_ALGORITHM_${algorithm}: create the key of the HMAC first`,
       "FIELD_REQUIRED",
     );
   }
   if (!isKeyed && isGiven(hmacKeyId)) {
     throw invalidArgument(
-      field,
+      "raw_key_hash.hmac_key_id",
       `must be absent, because HASH_ALGORITHM_${algorithm} has no key: is the algorithm HASH_ALGORITHM_HMAC_SHA256 or HASH_ALGORITHM_HMAC_SHA512?`,
       "VALUE_NOT_ALLOWED",
     );

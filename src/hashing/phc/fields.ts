@@ -1,78 +1,66 @@
-import { invalidArgument } from "../../domain/errors.ts";
 import { decodeBase64 } from "../input/text-encoding.ts";
+import { invalidPhc } from "./invalid-phc.ts";
 
 /** The parts of a hash in the format of PHC, after its identifier. */
 export interface PhcFields {
   readonly version: string | undefined;
   readonly parameters: ReadonlyMap<string, number>;
-  readonly salt: string;
-  readonly output: string;
+  readonly salt: Uint8Array;
+  readonly output: Uint8Array;
 }
 
-/** Splits `$id$v=1$a=1,b=2$salt$output`; the version may be absent. Throws `INVALID_ARGUMENT` naming `field`. */
-export function parseFields(text: string, names: readonly string[], field: string): PhcFields {
+/** Splits `$id$v=1$a=1,b=2$salt$output`; the version may be absent. Throws `INVALID_ARGUMENT`. */
+export function parseFields(text: string, names: readonly string[]): PhcFields {
   const [, id, ...rest] = text.split("$");
   const version = rest[0]?.startsWith("v=") ? rest.shift()?.slice(2) : undefined;
   const [parameters, salt, output, ...more] = rest;
   if (parameters === undefined || salt === undefined || output === undefined || more.length > 0) {
-    const usual = `$${id}$${names.map((name) => `${name}=…`).join(",")}$<salt>$<hash>`;
-    throw invalidArgument(field, `must have parameters, salt and hash, as in ${usual}: is it cut off?`);
+    const format = `$${id}$${names.map((name) => `${name}=…`).join(",")}$<salt>$<hash>`;
+    throw invalidPhc(`must have parameters, salt and hash, as in ${format}: is it cut off?`);
   }
-  return { version, parameters: parseParameters(parameters, names, field), salt, output };
+  return {
+    version,
+    parameters: parseParameters(parameters, names),
+    salt: parseBase64(salt, "the salt"),
+    output: parseBase64(output, "the hash"),
+  };
 }
 
-function parseParameters(text: string, names: readonly string[], field: string): ReadonlyMap<string, number> {
+function parseParameters(text: string, names: readonly string[]): ReadonlyMap<string, number> {
   const parameters = new Map<string, number>();
   for (const one of text.split(",")) {
     const [, name, value] = /^([a-z]+)=(0|[1-9]\d{0,9})$/.exec(one) ?? [];
     if (name === undefined || value === undefined) {
-      throw invalidArgument(field, `has a parameter that is not of the form name=number; allowed: ${names.join(", ")}`);
+      throw invalidPhc(`has a parameter that is not a name and a number; allowed: ${names.join(", ")}`);
     }
     if (!names.includes(name)) {
-      throw invalidArgument(
-        field,
-        `has the unknown parameter ${name}; allowed: ${names.join(", ")}`,
-        "VALUE_NOT_ALLOWED",
-      );
+      throw invalidPhc(`has the unknown parameter ${name}; allowed: ${names.join(", ")}`, "VALUE_NOT_ALLOWED");
     }
-    if (parameters.has(name)) throw invalidArgument(field, `has the parameter ${name} twice`, "DUPLICATE_FIELD");
+    if (parameters.has(name)) throw invalidPhc(`has the parameter ${name} twice`, "DUPLICATE_FIELD");
     parameters.set(name, Number(value));
   }
   return parameters;
 }
 
 /** Returns a parameter. Throws `INVALID_ARGUMENT` if it is absent. */
-export function requireParameter({ parameters }: PhcFields, name: string, field: string): number {
+export function requireParameter({ parameters }: PhcFields, name: string): number {
   const value = parameters.get(name);
   if (value !== undefined) return value;
-  throw invalidArgument(field, `requires the parameter ${name}`, "FIELD_REQUIRED");
-}
-
-/** Decodes a salt. Throws `INVALID_ARGUMENT`. */
-export function parseSalt({ salt }: PhcFields, field: string): Uint8Array {
-  return parseBase64(salt, "the salt", field);
-}
-
-/** Decodes an output. Throws `INVALID_ARGUMENT`. */
-export function parseOutput({ output }: PhcFields, field: string): Uint8Array {
-  return parseBase64(output, "the hash", field);
+  throw invalidPhc(`needs the parameter ${name}`, "FIELD_REQUIRED");
 }
 
 /** Decodes unpadded canonical base64, as in the PHC string format. */
-function parseBase64(text: string, what: string, field: string): Uint8Array {
-  if (text === "") throw invalidArgument(field, `${what} is empty`);
-  if (/=$/.test(text)) throw invalidArgument(field, `${what} has padding: remove the = at its end`);
+function parseBase64(text: string, what: string): Uint8Array {
+  if (text === "") throw invalidPhc(`${what} is empty`);
+  if (/=$/.test(text)) throw invalidPhc(`${what} has padding: remove the = at its end`);
   if (/[-_]/.test(text)) {
-    throw invalidArgument(field, `${what} has characters of base64url, - or _: write it in base64, with + and /`);
+    throw invalidPhc(`${what} has characters of base64url, - or _: write it in base64, with + and /`);
   }
   if (text.includes(".")) {
-    throw invalidArgument(
-      field,
-      `${what} has characters of another alphabet, such as .: write it in base64, with + and /`,
-    );
+    throw invalidPhc(`${what} has characters of another alphabet, such as .: write it in base64, with + and /`);
   }
-  if (!/^[\w+/]+$/.test(text)) throw invalidArgument(field, `${what} is not base64`);
+  if (!/^[\w+/]+$/.test(text)) throw invalidPhc(`${what} is not base64`);
   const bytes = text.length % 4 === 1 ? undefined : decodeBase64(text);
-  if (bytes === undefined) throw invalidArgument(field, `${what} is not canonical base64: is it cut off?`);
+  if (bytes === undefined) throw invalidPhc(`${what} is not canonical base64: is it cut off?`);
   return bytes;
 }

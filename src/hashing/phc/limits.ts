@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../domain/errors.ts";
+import { invalidPhc } from "./invalid-phc.ts";
 import type { SlowHashParameters } from "./parameters.ts";
 
 interface Range {
@@ -26,12 +26,12 @@ const SALT = { min: 8, max: 64 };
 /** Bytes. Fewer could be guessed. */
 const OUTPUT = { min: 16, max: 64 };
 
-/** Throws `INVALID_ARGUMENT` naming `field` if a hash is too weak to be one, or would take too much time or memory to verify. */
-export function requireLimits(parameters: SlowHashParameters, field: string): void {
+/** Throws `INVALID_ARGUMENT` if a hash is too weak to be one, or would take too much time or memory to verify. */
+export function requireLimits(parameters: SlowHashParameters): void {
   for (const [name, value, { min, max }] of limitsOf(parameters)) {
     if (value >= min && value <= max) continue;
     const allowed = min === max ? `must be ${min}` : `must be ${min} to ${max}`;
-    throw invalidArgument(field, `${name} is ${value}; it ${allowed}`, "OUT_OF_RANGE");
+    throw invalidPhc(`${name} is ${value}; it ${allowed}`, "OUT_OF_RANGE");
   }
 }
 

@@ -1,4 +1,4 @@
-import { invalidArgument } from "../../domain/errors.ts";
+import { invalidPhc } from "./invalid-phc.ts";
 
 interface LookAlike {
   readonly matches: RegExp;
@@ -90,8 +90,8 @@ const LOOK_ALIKES: readonly LookAlike[] = [
   },
 ];
 
-/** Throws `INVALID_ARGUMENT` naming `field` if text is in a format that is mistaken for PHC. */
-export function rejectLookAlike(text: string, field: string): void {
+/** Throws `INVALID_ARGUMENT` if text is in a format that is mistaken for PHC. */
+export function rejectLookAlike(text: string): void {
   const found = LOOK_ALIKES.find(({ matches }) => matches.test(text));
-  if (found !== undefined) throw invalidArgument(field, found.reason);
+  if (found !== undefined) throw invalidPhc(found.reason);
 }

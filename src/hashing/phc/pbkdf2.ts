@@ -1,5 +1,5 @@
-import { invalidArgument } from "../../domain/errors.ts";
-import { parseFields, parseOutput, parseSalt, requireParameter } from "./fields.ts";
+import { parseFields, requireParameter } from "./fields.ts";
+import { invalidPhc } from "./invalid-phc.ts";
 import type { Pbkdf2Parameters, SlowHash } from "./parameters.ts";
 
 /** Bytes of an output. A longer one is verified by its beginning. */
@@ -10,18 +10,17 @@ const PASSLIB = /^(\$pbkdf2[^$]*\$)([1-9]\d*)\$([^$]+)\$([^$]+)$/;
 
 /**
  * Parses `$pbkdf2-sha256$i=600000$<salt>$<hash>`, in which `l`, the size of the hash, may be stated; and the format of passlib, which has no
- * `i=` and `.` instead of `+`. Without a name of the hash it is SHA-1, as in passlib. Throws `INVALID_ARGUMENT` naming `field`.
+ * `i=` and `.` instead of `+`. Without a name of the hash it is SHA-1, as in passlib. Throws `INVALID_ARGUMENT`.
  */
-export function parsePbkdf2(text: string, field: string): SlowHash<Pbkdf2Parameters> {
-  const fields = parseFields(fromPasslib(text, field), ["i", "l"], field);
+export function parsePbkdf2(text: string): SlowHash<Pbkdf2Parameters> {
+  const fields = parseFields(fromPasslib(text), ["i", "l"]);
+  const { salt, output } = fields;
   const hash = hashOf(text);
-  const output = parseOutput(fields, field);
   const size = fields.parameters.get("l") ?? output.length;
   if (size !== output.length) {
-    throw invalidArgument(field, `l is ${size}, but the hash has ${output.length} bytes: is it cut off?`);
+    throw invalidPhc(`l is ${size}, but the hash has ${output.length} bytes: is it cut off?`);
   }
-  const iterations = requireParameter(fields, "i", field);
-  const salt = parseSalt(fields, field);
+  const iterations = requireParameter(fields, "i");
   const verified = output.subarray(0, SIZES[hash]);
   return { parameters: { algorithm: "PBKDF2", hash, iterations, salt, size: verified.length }, output: verified };
 }
@@ -32,11 +31,11 @@ function hashOf(text: string): Pbkdf2Parameters["hash"] {
 }
 
 /** Returns text in the format of passlib as PHC; other text as it is. */
-function fromPasslib(text: string, field: string): string {
+function fromPasslib(text: string): string {
   const [, head, iterations, salt, output] = PASSLIB.exec(text) ?? [];
   if (head === undefined || salt === undefined || output === undefined) return text;
   if (/\+/.test(salt + output)) {
-    throw invalidArgument(field, `has the + of base64, but no i=: write ${head}i=${iterations}$<salt>$<hash>`);
+    throw invalidPhc(`has the + of base64, but no i=: write ${head}i=${iterations}$<salt>$<hash>`);
   }
   return `${head}i=${iterations}$${salt.replaceAll(".", "+")}$${output.replaceAll(".", "+")}`;
 }

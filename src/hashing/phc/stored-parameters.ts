@@ -16,7 +16,7 @@ export function parseStoredParameters(text: string): SlowHashParameters {
   const parameters = parse(text);
   if (parameters === undefined || formatParameters(parameters) !== text)
     throw new RangeError("stored hash parameters are malformed");
-  requireLimits(parameters, "hash_parameters");
+  requireLimits(parameters);
   return parameters;
 }
 
@@ -25,7 +25,7 @@ function parse(text: string): SlowHashParameters | undefined {
   const [, head, size, salt] = WITH_SIZE.exec(text) ?? [];
   const output = size === undefined ? BCRYPT_OUTPUT : encodeBase64(new Uint8Array(Number(size)));
   try {
-    return parseFormat(head === undefined ? text + output : `${head}${salt}$${output}`, "hash_parameters")?.parameters;
+    return parseFormat(head === undefined ? text + output : `${head}${salt}$${output}`)?.parameters;
   } catch {
     return undefined;
   }

@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { Worker } from "node:worker_threads";
+import { raceSignal } from "../../lib/race-signal.ts";
 import type { HashResult, HashTask } from "./worker.ts";
 
 /** The program is TypeScript in a clone, and compiled in the package. */
@@ -10,8 +12,7 @@ const HEAP_LIMIT = 32;
 /** A thread that computes one slow hash at a time. It does not keep the process alive. */
 export class HashWorker {
   readonly #worker: Worker;
-  #task: PromiseWithResolvers<Uint8Array> | null = null;
-  #death: Error | null = null;
+  readonly #ended = new AbortController();
 
   constructor(program = PROGRAM) {
     this.#worker = new Worker(program, {
@@ -22,41 +23,26 @@ export class HashWorker {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_LIMIT },
     });
     this.#worker.unref();
-    this.#worker.on("message", (result: HashResult) => this.#settle(result));
-    this.#worker.on("error", (error) => this.#die(new Error("a hashing thread failed", { cause: error })));
-    this.#worker.on("exit", () => this.#die(new Error("a hashing thread exited")));
+    this.#worker.on("error", (cause) => this.#ended.abort(new Error("a thread for slow hashes failed", { cause })));
+    this.#worker.on("exit", () => this.#ended.abort(new Error("a thread for slow hashes ended")));
   }
 
   /** Whether it can compute another hash. */
   get isAlive(): boolean {
-    return this.#death === null;
+    return !this.#ended.signal.aborted;
   }
 
   /** Returns the hash. Rejects if it cannot be computed or the thread ends. The task is transferred, so that no copy of the message remains. */
-  compute(task: HashTask): Promise<Uint8Array> {
-    if (this.#death !== null) return Promise.reject(this.#death);
-    const settled = Promise.withResolvers<Uint8Array>();
-    this.#task = settled;
+  async compute(task: HashTask): Promise<Uint8Array> {
     this.#worker.postMessage(task, [task.message.buffer]);
-    return settled.promise;
+    const [result]: HashResult[] = await raceSignal(this.#ended.signal, once(this.#worker, "message"));
+    if (result !== undefined && "output" in result) return result.output;
+    throw new Error(`a slow hash could not be computed: ${result?.error}`);
   }
 
   /** Ends the thread, as soon as it has computed its hash. The hash is not returned. */
   async terminate(): Promise<void> {
-    this.#die(new Error("a hashing thread was stopped"));
+    this.#ended.abort(new Error("a thread for slow hashes was ended"));
     await this.#worker.terminate();
-  }
-
-  #settle(result: HashResult): void {
-    const task = this.#task;
-    this.#task = null;
-    if ("output" in result) task?.resolve(result.output);
-    else task?.reject(new Error(`a slow hash could not be computed: ${result.error}`));
-  }
-
-  #die(error: Error): void {
-    this.#death ??= error;
-    this.#task?.reject(this.#death);
-    this.#task = null;
   }
 }

@@ -17,7 +17,7 @@ export function lowerThreadPriority(): void {
     setPriority(Number(threadId), LOWEST);
     preferAllOthers(threadId);
   } catch {
-    // Hashes are computed at the usual priority.
+    // Hashes are computed at the priority of the process.
   }
 }
 

@@ -45,8 +45,8 @@ export interface SlowHashes {
    * many wait, and with another error if the hash cannot be computed.
    */
   matches(rawKey: string, scheme: HashScheme, secret: KeySecret, source?: string): Promise<boolean>;
-  /** Throws `INVALID_ARGUMENT` naming the field `phc` of `field` if this server cannot compute such a hash. */
-  assertSupported(hash: ParsedRawKeyHash, field?: string): Promise<void>;
+  /** Throws `INVALID_ARGUMENT` if this server cannot compute such a hash. */
+  assertSupported(hash: ParsedRawKeyHash): Promise<void>;
   /** Rejects what is not computed yet, and resolves when all threads have ended. */
   close(): Promise<void>;
 }
@@ -102,7 +102,8 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
     const key = ring.find(digest.keyId);
     if (key === undefined || typeof hash?.parameters !== "string") return false;
     const { parameters } = hash;
-    const message = messageOf(rawKey, scheme);
+    // Not from Node's shared buffer pool, which cannot be transferred.
+    const message = new TextEncoder().encode(scheme.prefix + rawKey + scheme.suffix);
     if (!hasOwnHash(parseStoredParameters(parameters), message)) return false;
     const output = await compute(parameters, message, turn);
     return equalBytes(hmacSha256(key, ...slowHashParts(schemeDigest(scheme), parameters, output)), digest.digest);
@@ -148,11 +149,6 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
       return { running: queue.running, waiting: queue.waiting, ...counts };
     },
   };
-}
-
-/** Returns what was hashed. Not from Node's shared buffer pool, which cannot be transferred. */
-function messageOf(rawKey: string, { prefix, suffix }: HashScheme): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(prefix + rawKey + suffix);
 }
 
 function isOverloaded(error: unknown): boolean {

@@ -1,5 +1,6 @@
-import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { KeyholdError } from "../../domain/errors.ts";
 import type { ParsedRawKeyHash } from "../input/raw-key-hash.ts";
+import { invalidPhc } from "../phc/invalid-phc.ts";
 import { formatParameters, type SlowHashParameters } from "../phc/parameters.ts";
 import { parseStoredParameters } from "../phc/stored-parameters.ts";
 
@@ -15,12 +16,12 @@ const REMEDIES: Readonly<Record<SlowHashParameters["algorithm"], string>> = {
 };
 
 /**
- * Returns a function that rejects with `INVALID_ARGUMENT` naming the field `phc` of `field` if the server cannot compute a hash. It computes one of
+ * Returns a function that rejects with `INVALID_ARGUMENT` if the server cannot compute a hash. It computes one of
  * the same kind at the lowest cost, and remembers if that succeeds.
  */
-export function assertComputable(compute: Compute): (hash: ParsedRawKeyHash, field?: string) => Promise<void> {
+export function assertComputable(compute: Compute): (hash: ParsedRawKeyHash) => Promise<void> {
   const succeeded = new Set<string>();
-  return async ({ parameters }, field = "raw_key_hash") => {
+  return async ({ parameters }) => {
     if (parameters === null) return;
     const cheapest = cheapestOf(parseStoredParameters(parameters));
     const text = formatParameters(cheapest);
@@ -30,8 +31,7 @@ export function assertComputable(compute: Compute): (hash: ParsedRawKeyHash, fie
     } catch (error) {
       if (error instanceof KeyholdError) throw error;
       const { algorithm } = cheapest;
-      throw invalidArgument(
-        `${field}.phc`,
+      throw invalidPhc(
         `this server cannot compute HASH_ALGORITHM_${algorithm}: ${REMEDIES[algorithm]}`,
         "VALUE_NOT_ALLOWED",
       );

@@ -16,7 +16,7 @@ export class ConnectBackoff {
   #failure: Error | null = null;
 
   /** Returns the last error if it is too early for another attempt, else null. `now` is `performance.now()`. */
-  refusal(now: number): Error | null {
+  lastFailure(now: number): Error | null {
     return now < this.#next ? this.#failure : null;
   }
 

@@ -12,9 +12,9 @@ export interface Host {
 export interface ConnectionUrl {
   /** At least one, in the order of the URL. */
   readonly hosts: readonly Host[];
-  /** Empty: not given. */
+  /** Empty: absent. */
   readonly user: string;
-  /** Empty: not given. */
+  /** Empty: absent. */
   readonly database: string;
   /** Parameters other than those that select the host or the kind of server. */
   readonly parameters: URLSearchParams;
@@ -58,7 +58,7 @@ export function parseConnectionUrl(text: string, field = "database URL"): Connec
   };
 }
 
-/** Returns the address in its usual form: `h1:5432`, `[::1]:5432`, or the path of a Unix socket. */
+/** Returns the address as text: `h1:5432`, `[::1]:5432`, or the path of a Unix socket. */
 export function addressOf(host: Host): string {
   if (host.name.startsWith("/")) return socketFile(host);
   return `${isIP(host.name) === 6 ? `[${host.name}]` : host.name}:${host.port}`;
@@ -78,12 +78,12 @@ function hostsOf(text: string, choice: URLSearchParams, field: string): Host[] {
     names === undefined
       ? text.split(",").map((one) => splitHost(one, field))
       : names.split(",").map((name) => ({ name, port: "" }));
-  const given = ports?.split(",") ?? hosts.map(({ port }) => port);
-  if (given.length !== 1 && given.length !== hosts.length)
-    throw invalidArgument(field, `has ${hosts.length} host(s) and ${given.length} ports: set one port for each host`);
+  const portTexts = ports?.split(",") ?? hosts.map(({ port }) => port);
+  if (portTexts.length !== 1 && portTexts.length !== hosts.length)
+    throw invalidArgument(field, `has ${hosts.length} host(s) and ${portTexts.length} ports: give one for each host`);
   return hosts.map(({ name }, place) => ({
     name: toName(name, hosts.length === 1, field),
-    port: toPort(given[given.length === 1 ? 0 : place] ?? "", field),
+    port: toPort(portTexts[portTexts.length === 1 ? 0 : place] ?? "", field),
   }));
 }
 
@@ -114,7 +114,7 @@ function toPort(text: string, field: string): number {
 
 /** The other values of libpq (PostgreSQL docs, 32.1.2), and why they are rejected. */
 const STANDBY = "Keyhold writes, and a standby may be behind";
-const REFUSED: ReadonlyMap<string, string> = new Map([
+const OTHER_SERVERS: ReadonlyMap<string, string> = new Map([
   ...["any", "read-only", "standby", "prefer-standby"].map((value) => [value, STANDBY] as const),
   ["read-write", "use primary: read-write does not distinguish a standby from a primary that is read-only by default"],
 ]);
@@ -122,9 +122,9 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
 function requirePrimary(choice: URLSearchParams, field: string): void {
   for (const value of choice.getAll("target_session_attrs")) {
     if (value === "primary") continue;
-    const why = REFUSED.get(value);
-    const given = why === undefined ? "target_session_attrs" : `target_session_attrs=${value}`;
-    throw invalidArgument(field, `has ${given}: must be primary, the default${why === undefined ? "" : ` (${why})`}`);
+    const why = OTHER_SERVERS.get(value);
+    const setting = why === undefined ? "target_session_attrs" : `target_session_attrs=${value}`;
+    throw invalidArgument(field, `has ${setting}: must be primary, the default${why === undefined ? "" : ` (${why})`}`);
   }
 }
 

@@ -1,30 +1,13 @@
 import postgres, { type Notice } from "postgres";
 import { KeyholdError } from "../../domain/errors.ts";
 
-/** Error codes of the driver and of `primary.ts` for a connection that could not be opened or was lost. */
-const DRIVER_CODES: ReadonlySet<string> = new Set([
-  "CONNECT_TIMEOUT",
-  "NO_PRIMARY",
-  "CONNECTION_CLOSED",
-  "CONNECTION_ENDED",
-  "CONNECTION_DESTROYED",
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ENOENT",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "EPIPE",
-  "ETIMEDOUT",
-]);
-
 /**
- * SQLSTATE classes and codes (PostgreSQL, appendix A) that describe the state of the database and no bug of ours: no connection (08),
- * transaction rollback (40), insufficient resources (53), shutting down or starting (57P01 to 57P03), read-only (25006), in recovery
- * (55000, raised by functions that a standby does not support).
+ * Codes that describe the state of the database and no bug of ours. By Node, the driver and `primary.ts`: the connection could not be opened or
+ * was lost. By SQLSTATE class and code (PostgreSQL, appendix A): no connection (08), transaction rollback (40), insufficient resources (53),
+ * shutting down or starting (57P01 to 57P03), read-only (25006), in recovery (55000, raised by functions that a standby does not support).
  */
-const SQLSTATES = /^(08...|40...|53...|57P0[123]|25006|55000)$/;
+const UNREACHABLE =
+  /^(E[A-Z]+|EAI_AGAIN|CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED|DESTROYED)|NO_PRIMARY|08...|40...|53...|57P0[123]|25006|55000)$/;
 
 /**
  * Authentication failed: wrong password or role (28P01, 28000) or database name (3D000). The operator must correct it; calls may be
@@ -33,13 +16,20 @@ const SQLSTATES = /^(08...|40...|53...|57P0[123]|25006|55000)$/;
 const LOGIN_REJECTED: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
 
 /** Raised by statement_timeout. */
-const CANCELED = "57014";
+const QUERY_CANCELED = "57014";
+
+const FOREIGN_KEY_VIOLATION = "23503";
+
+/** Returns the SQLSTATE of an error, or its code in Node, the driver or `primary.ts`; empty if it has none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error ? String(error.code) : "";
+}
 
 /** The session has a setting under which results have another meaning, or none (`session-settings.ts`). */
 export class ForeignSettingError extends Error {}
 
 /** undefined_table, and invalid_text_representation, which `serverId` raises. */
-const FOREIGN_SETTINGS: ReadonlyMap<unknown, string> = new Map([
+const FOREIGN_SETTINGS: ReadonlyMap<string, string> = new Map([
   ["42P01", "a table of Keyhold is not visible; check search_path"],
   [
     "22P02",
@@ -53,14 +43,13 @@ const FOREIGN_SETTINGS: ReadonlyMap<unknown, string> = new Map([
  */
 export function databaseError(error: unknown): unknown {
   if (error instanceof postgres.PostgresError) hideValues(error);
-  const code = error instanceof Error && "code" in error ? error.code : undefined;
-  if (isCancelled(error)) return tooLate(error);
+  const code = codeOf(error);
+  if (code === QUERY_CANCELED) return tooLate(error);
   const foreign = FOREIGN_SETTINGS.get(code);
   if (foreign !== undefined)
-    return new ForeignSettingError(`the session has an unexpected setting: ${foreign}`, { cause: error });
-  if (typeof code !== "string") return error;
-  if (LOGIN_REJECTED.has(code)) return unavailable("the database rejected the login", error);
-  return DRIVER_CODES.has(code) || SQLSTATES.test(code) ? unavailable("the database is unreachable", error) : error;
+    return new ForeignSettingError(`the session has a foreign setting: ${foreign}`, { cause: error });
+  if (LOGIN_REJECTED.has(code)) return unavailable("the database does not let this service in", error);
+  return UNREACHABLE.test(code) ? unavailable("the database cannot be reached", error) : error;
 }
 
 /** What a log may say of an error of the database (PostgreSQL docs, 54.8). The other fields may contain values of the row. */
@@ -100,12 +89,12 @@ const CREATOR_INVALID = "KH003";
 
 /** Returns the error of a change for callers: `SERVERS_OUTDATED` or `CALLER_UNAUTHENTICATED` if a trigger has raised it. */
 export function changeError(error: unknown): unknown {
-  if (!(error instanceof Error && "code" in error)) return error;
+  if (!(error instanceof postgres.PostgresError)) return error;
   if (error.code === CREATOR_INVALID)
     return new KeyholdError("CALLER_UNAUTHENTICATED", `the admin token is not valid: ${error.message}`, {
       cause: error,
     });
-  if (error.code !== OUTDATED || !("detail" in error)) return error;
+  if (error.code !== OUTDATED) return error;
   const servers = String(error.detail);
   const message = `servers of an earlier release are connected to the database and would accept the key; upgrade or stop ${servers}`;
   return new KeyholdError("SERVERS_OUTDATED", message, { metadata: { servers } });
@@ -113,15 +102,12 @@ export function changeError(error: unknown): unknown {
 
 /** Returns whether the database has cancelled the statement, as after `statement_timeout`. */
 export function isCancelled(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === CANCELED;
+  return codeOf(error) === QUERY_CANCELED;
 }
-
-/** SQLSTATE foreign_key_violation (PostgreSQL, appendix A). */
-const FOREIGN_KEY_VIOLATION = "23503";
 
 /** Returns whether a row refers to one that does not exist, or one that is deleted is referred to. */
 export function isForeignKeyViolation(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === FOREIGN_KEY_VIOLATION;
+  return codeOf(error) === FOREIGN_KEY_VIOLATION;
 }
 
 /**
@@ -129,8 +115,7 @@ export function isForeignKeyViolation(error: unknown): boolean {
  * retried.
  */
 export function wasRolledBack(error: unknown): boolean {
-  const cause = error instanceof KeyholdError ? error.cause : error;
-  return cause instanceof Error && "code" in cause && /^40...$/.test(String(cause.code));
+  return codeOf(error instanceof KeyholdError ? error.cause : error).startsWith("40");
 }
 
 /**

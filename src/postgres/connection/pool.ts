@@ -111,7 +111,10 @@ export class Pool implements Database {
         begin: (connection) => void this.#serve(call, connection, work).then(resolve, reject),
         reject,
       };
-      this.#enter(call);
+      const connection = this.#take();
+      if (connection !== null) begin(connection, call);
+      else this.#enqueue(call);
+      if (this.#timer === null) this.#watch(this.#answerTimeout);
     });
   }
 
@@ -163,17 +166,10 @@ export class Pool implements Database {
     }
   }
 
-  #enter(call: Call): void {
-    const connection = this.#take();
-    if (connection !== null) begin(connection, call);
-    else this.#enqueue(call);
-    if (this.#timer === null) this.#watch(this.#answerTimeout);
-  }
-
   #enqueue(call: Call): void {
-    if (this.#connections.length === 0) call.reject(this.#refusal());
-    else if (this.#waiting.length >= (this.#options.maxWaiting ?? MAX_WAITING)) call.reject(queueIsFull());
-    else this.#waiting.push(call);
+    if (this.#connections.length === 0) call.reject(this.#unavailable());
+    else if (this.#waiting.length < (this.#options.maxWaiting ?? MAX_WAITING)) this.#waiting.push(call);
+    else call.reject(new KeyholdError("OVERLOADED", "too many calls wait for the database"));
   }
 
   /** The database has answered. No-op for a call that was abandoned: its connection was discarded. */
@@ -195,11 +191,6 @@ export class Pool implements Database {
     this.#serveWaiting();
   }
 
-  /** A connection that closed while idle is removed; connections are never reopened. */
-  #dropIdle(connection: Connection): void {
-    if (connection.call === null && this.#connections.includes(connection)) this.#drop(connection);
-  }
-
   #drop(connection: Connection): void {
     this.#connections.splice(this.#connections.indexOf(connection), 1);
     end(connection);
@@ -214,7 +205,7 @@ export class Pool implements Database {
       if (next !== undefined) begin(connection, next);
     }
     if (this.#connections.length > 0) return;
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#refusal());
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#unavailable());
   }
 
   #take(): Connection | null {
@@ -223,11 +214,11 @@ export class Pool implements Database {
 
   #mayOpen(): boolean {
     const isRoom = this.#connections.length < this.#options.maxConnections;
-    return isRoom && !this.#isClosed && this.#attempts.refusal(performance.now()) === null;
+    return isRoom && !this.#isClosed && this.#attempts.lastFailure(performance.now()) === null;
   }
 
-  #refusal(): Error {
-    return this.#isClosed ? stopping() : (this.#attempts.refusal(performance.now()) ?? cutOff());
+  #unavailable(): Error {
+    return this.#isClosed ? stopping() : (this.#attempts.lastFailure(performance.now()) ?? cutOff());
   }
 
   #open(): Connection {
@@ -235,7 +226,10 @@ export class Pool implements Database {
     const onNotice = (notice: Notice) => {
       checkout.isReplicationCancelled ||= isReplicationCancelled(notice);
     };
-    const onClose = () => this.#dropIdle(connection);
+    // A connection that closed while idle is removed; connections are never reopened.
+    const onClose = () => {
+      if (connection.call === null && this.#connections.includes(connection)) this.#drop(connection);
+    };
     const expiry = performance.now() + MIN_LIFETIME * (1 + Math.random());
     const opening = openPrimary({ ...this.#options, onNotice, onClose });
     const connection: Connection = { opening, sql: null, expiry, call: null, checkout, isProven: false };
@@ -262,13 +256,9 @@ export class Pool implements Database {
       this.#lose(connection, call, tooLate());
     }
     this.#timer = null;
-    const oldest = this.#oldest();
-    if (oldest !== undefined) this.#watch(oldest.deadline - now);
-  }
-
-  #oldest(): Call | undefined {
-    const turns = this.#connections.flatMap(({ call }) => call ?? []);
-    return [...turns, ...this.#waiting.slice(0, 1)].sort((a, b) => a.deadline - b.deadline)[0];
+    const calls = this.#connections.flatMap(({ call }) => call ?? []);
+    const deadlines = [...calls, ...this.#waiting.slice(0, 1)].map(({ deadline }) => deadline);
+    if (deadlines.length > 0) this.#watch(Math.min(...deadlines) - now);
   }
 }
 
@@ -289,8 +279,4 @@ function notOpened(error: unknown): Error {
 
 function stopping(): KeyholdError {
   return new KeyholdError("DATABASE_UNAVAILABLE", "the service is stopping");
-}
-
-function queueIsFull(): KeyholdError {
-  return new KeyholdError("OVERLOADED", "too many calls wait for the database");
 }

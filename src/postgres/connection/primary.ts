@@ -2,6 +2,7 @@ import type { Sql } from "postgres";
 import { withTimeout } from "../../lib/with-timeout.ts";
 import { CONNECT_TIMEOUT, connectTo, type DatabaseOptions, ownSettings } from "./connect.ts";
 import { addressOf, type ConnectionUrl, type Host, parseConnectionUrl } from "./connection-url.ts";
+import { codeOf, databaseError } from "./errors.ts";
 import { firstRow } from "./first-row.ts";
 import { type OpenedSession, openingStatements, rememberSchema } from "./session-settings.ts";
 
@@ -10,6 +11,9 @@ import { type OpenedSession, openingStatements, rememberSchema } from "./session
  * time. More than a busy machine takes to answer, less than half of the shortest lease.
  */
 const NEXT_HOST_DELAY = 400;
+
+/** Seconds in which a connection must end. */
+const END_TIMEOUT = 5;
 
 /** A connection that is being opened or is open. */
 export interface Opening {
@@ -25,8 +29,101 @@ export interface Opening {
  * seconds; the first primary wins.
  */
 export function openPrimary(options: DatabaseOptions): Opening {
-  const search = new Search(options);
-  return { ready: search.ready, end: (how) => search.end(how) };
+  const url = parseConnectionUrl(options.url);
+  const hosts = hostsToTry(url);
+  const failures = new Map<Host, Error>();
+  const found = Promise.withResolvers<Sql>();
+  /** Aborted when a primary is found or the caller gives up: all other clients are then ended. */
+  const over = new AbortController();
+  let primary: Host | null = null;
+  let timer: NodeJS.Timeout | undefined;
+
+  function tryNext(): void {
+    clearTimeout(timer);
+    const host = hosts.shift();
+    if (host === undefined || over.signal.aborted) return;
+    if (hosts.length > 0) timer = setTimeout(tryNext, NEXT_HOST_DELAY);
+    const onClose = () => {
+      if (host === primary) options.onClose?.();
+    };
+    tryHost({ ...options, onClose }, host, over.signal).then(
+      (sql) => take(host, sql),
+      (error) => fail(host, error),
+    );
+  }
+
+  function take(host: Host, sql: Sql): void {
+    if (over.signal.aborted) return void sql.end({ timeout: 0 });
+    stop();
+    primary = host;
+    lastPrimaries.set(keyOf(url.hosts), addressOf(host));
+    found.resolve(sql);
+  }
+
+  function fail(host: Host, error: Error): void {
+    failures.set(host, error);
+    if (failures.size < url.hosts.length) tryNext();
+    else if (url.hosts.length === 1 && !(error instanceof StandbyError)) found.reject(error);
+    else found.reject(new NoPrimaryError(url.hosts, failures));
+  }
+
+  function stop(): void {
+    clearTimeout(timer);
+    over.abort();
+  }
+
+  async function end(how: { readonly timeout: number }): Promise<void> {
+    if (how.timeout === 0) {
+      stop();
+      found.reject(Object.assign(new Error("the connection was given up"), { code: "CONNECTION_ENDED" }));
+    }
+    await found.promise.then(
+      (sql) => sql.end(how),
+      () => undefined,
+    );
+  }
+
+  // A caller that ends it at once does not await it.
+  found.promise.catch(() => undefined);
+  tryNext();
+  return { ready: found.promise, end };
+}
+
+/** Runs work over a new connection to the primary, which ends after it. */
+export async function withPrimary<T>(options: DatabaseOptions, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  const opening = openPrimary(options);
+  try {
+    return await work(await opening.ready);
+  } catch (error) {
+    throw databaseError(error);
+  } finally {
+    await opening.end({ timeout: END_TIMEOUT });
+  }
+}
+
+/** Opens a connection to one host. Ends it when the signal aborts before it is open, and unless the server is a primary. */
+async function tryHost(options: DatabaseOptions, host: Host, signal: AbortSignal): Promise<Sql> {
+  let isClosed = false;
+  const onClose = () => {
+    isClosed = true;
+    options.onClose?.();
+  };
+  const sql = connectTo({ ...options, onClose }, host);
+  const drop = () => void sql.end({ timeout: 0 });
+  signal.addEventListener("abort", drop);
+  try {
+    const asked = sql.unsafe<OpenedSession[][]>(openingStatements(ownSettings(options)));
+    const opened = firstRow((await firstAnswer(asked, CONNECT_TIMEOUT * 1000)).at(-1) ?? []);
+    if (opened.isStandby) throw new StandbyError("is a standby (in recovery)");
+    if (isClosed) throw Object.assign(new Error("closed the connection"), { code: "CONNECTION_CLOSED" });
+    rememberSchema(sql, opened);
+    return sql;
+  } catch (error) {
+    drop();
+    throw error;
+  } finally {
+    signal.removeEventListener("abort", drop);
+  }
 }
 
 /** No host is a usable primary. */
@@ -47,107 +144,6 @@ class StandbyError extends Error {
   readonly code = "NO_PRIMARY";
 }
 
-class Search {
-  readonly #options: DatabaseOptions;
-  readonly #url: ConnectionUrl;
-  readonly #left: Host[];
-  readonly #failures = new Map<Host, Error>();
-  readonly #clients = new Set<Sql>();
-  readonly #found = Promise.withResolvers<Sql>();
-  #timer: NodeJS.Timeout | undefined;
-  #isOver = false;
-  #taken: Sql | null = null;
-
-  constructor(options: DatabaseOptions) {
-    this.#options = options;
-    this.#url = parseConnectionUrl(options.url);
-    this.#left = [...hostsToTry(this.#url)];
-    // A caller that ends it at once does not await it.
-    this.ready.catch(() => undefined);
-    this.#tryNext();
-  }
-
-  get ready(): Promise<Sql> {
-    return this.#found.promise;
-  }
-
-  async end(how: { readonly timeout: number }): Promise<void> {
-    if (how.timeout === 0) this.#giveUp();
-    await this.ready.then(
-      (sql) => sql.end(how),
-      () => undefined,
-    );
-  }
-
-  #tryNext(): void {
-    clearTimeout(this.#timer);
-    const host = this.#left.shift();
-    if (host === undefined || this.#isOver) return;
-    if (this.#left.length > 0) this.#timer = setTimeout(() => this.#tryNext(), NEXT_HOST_DELAY);
-    this.#try(host).then(
-      (sql) => this.#take(host, sql),
-      (error) => this.#fail(host, error),
-    );
-  }
-
-  /** Ends the client unless the server is a primary. */
-  async #try(host: Host): Promise<Sql> {
-    let isClosed = false;
-    const onClose = () => {
-      isClosed = true;
-      if (this.#taken === sql) this.#options.onClose?.();
-    };
-    const sql = connectTo({ ...this.#options, onClose }, host);
-    this.#clients.add(sql);
-    try {
-      const asked = sql.unsafe<OpenedSession[][]>(openingStatements(ownSettings(this.#options)));
-      const opened = firstRow((await firstAnswer(asked, CONNECT_TIMEOUT * 1000)).at(-1) ?? []);
-      if (opened.isStandby) throw new StandbyError("is a standby (in recovery)");
-      if (isClosed) throw Object.assign(new Error("closed the connection"), { code: "CONNECTION_CLOSED" });
-      rememberSchema(sql, opened);
-      return sql;
-    } catch (error) {
-      this.#drop(sql);
-      throw error;
-    }
-  }
-
-  #take(host: Host, sql: Sql): void {
-    if (this.#isOver) {
-      this.#drop(sql);
-      return;
-    }
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-    this.#clients.delete(sql);
-    for (const other of this.#clients) this.#drop(other);
-    recordPrimary(this.#url, host);
-    this.#taken = sql;
-    this.#found.resolve(sql);
-  }
-
-  #fail(host: Host, error: Error): void {
-    const { hosts } = this.#url;
-    this.#failures.set(host, error);
-    if (this.#failures.size < hosts.length) this.#tryNext();
-    else if (hosts.length === 1 && !(error instanceof StandbyError)) this.#found.reject(error);
-    else this.#found.reject(new NoPrimaryError(hosts, this.#failures));
-  }
-
-  #giveUp(): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-    for (const sql of this.#clients) this.#drop(sql);
-    this.#found.reject(Object.assign(new Error("the connection attempt was cancelled"), { code: "CONNECTION_ENDED" }));
-  }
-
-  #drop(sql: Sql): void {
-    this.#clients.delete(sql);
-    void sql.end({ timeout: 0 });
-  }
-}
-
 /** Rejects with an error that `describeFailure` knows when the first answer of a host takes longer than these milliseconds. */
 export function firstAnswer<T>(answer: PromiseLike<T>, timeout: number): Promise<T> {
   return withTimeout(answer, timeout, () => {
@@ -155,11 +151,7 @@ export function firstAnswer<T>(answer: PromiseLike<T>, timeout: number): Promise
   });
 }
 
-function codeOf(error: Error): string {
-  return "code" in error ? String(error.code) : "";
-}
-
-/** Predicates for the usual error codes of Node and the driver, whose own messages repeat the host. */
+/** Predicates for the common error codes of Node and the driver, whose own messages repeat the host. */
 const IN_WORDS: ReadonlyMap<string, string> = new Map([
   ["ECONNREFUSED", "refused the connection"],
   ["CONNECT_TIMEOUT", "did not respond in time"],
@@ -183,15 +175,9 @@ export function describeFailure(error: Error | undefined): string {
 const lastPrimaries = new Map<string, string>();
 
 /** Returns the hosts in the order in which they are tried. */
-function hostsToTry({ hosts }: ConnectionUrl): readonly Host[] {
+function hostsToTry({ hosts }: ConnectionUrl): Host[] {
   const last = lastPrimaries.get(keyOf(hosts));
-  const isLast = (host: Host) => addressOf(host) === last;
-  return [...hosts.filter(isLast), ...hosts.filter((host) => !isLast(host))];
-}
-
-/** Records which of the hosts is the primary. */
-function recordPrimary({ hosts }: ConnectionUrl, primary: Host): void {
-  lastPrimaries.set(keyOf(hosts), addressOf(primary));
+  return hosts.toSorted((a, b) => Number(addressOf(b) === last) - Number(addressOf(a) === last));
 }
 
 function keyOf(hosts: readonly Host[]): string {

@@ -1,6 +1,6 @@
 import { firstRow } from "./first-row.ts";
 import type { Database } from "./pool.ts";
-import { openPrimary } from "./primary.ts";
+import { withPrimary } from "./primary.ts";
 import { serverId } from "./server-position.ts";
 
 /** Standbys that commits wait for: `synchronous_standby_names` (PostgreSQL docs, 19.6.2). */
@@ -62,16 +62,12 @@ export function isSynchronousName({ names }: SynchronousStandbys, name: string):
 }
 
 /** Returns the identity of the server at the connections of a database, and at a connection to the primary of a URL. */
-export async function readServers(database: Database, url: string): Promise<readonly [string, string]> {
-  const opening = openPrimary({ url, statementTimeout: SERVER_TIMEOUT, prepare: false });
-  try {
-    const sql = await opening.ready;
+export function readServers(database: Database, url: string): Promise<readonly [string, string]> {
+  return withPrimary({ url, statementTimeout: SERVER_TIMEOUT, prepare: false }, async (sql) => {
     const [other] = await sql<{ server: string }[]>`SELECT ${serverId(sql)} AS server`;
     const [ours] = await database.run((data) => data<{ server: string }[]>`SELECT ${serverId(data)} AS server`);
     return [ours?.server ?? "", other?.server ?? ""];
-  } finally {
-    void opening.end({ timeout: 0 });
-  }
+  });
 }
 
 /** Milliseconds. */

@@ -10,15 +10,15 @@ export function isOurs(line: string): boolean {
 }
 
 /**
- * Writes a line with these facts, the user and the machine of this process to the log of the database server, because a direct change in
+ * Writes a line with the event, these details, the user and the machine of this process to the log of the database server, because a direct change in
  * the database would be in no other log. `RAISE LOG` is written at any `log_min_messages` up to `log` and is not sent to the client.
  */
 export async function writeServerLog(
   database: Database,
   event: string,
-  facts: Readonly<Record<string, unknown>>,
+  details: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const line = JSON.stringify({ event, ...facts, uid: process.getuid?.(), host: hostname() });
+  const line = JSON.stringify({ event, ...details, uid: process.getuid?.(), host: hostname() });
   // A DO block takes no parameters, so the text is sent as hexadecimal.
   const text = `convert_from(decode('${Buffer.from(line).toString("hex")}', 'hex'), 'UTF8')`;
   await database.run((sql) => sql.unsafe(`DO $$ BEGIN RAISE LOG '${PREFIX}%', ${text}; END $$`), "server_log.write");

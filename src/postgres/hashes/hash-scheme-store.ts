@@ -1,7 +1,13 @@
 import type { Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../../cluster/server-id.ts";
-import type { HashAlgorithm } from "../../domain/raw-key-hash.ts";
-import type { HashSchemeStore, HmacKeyRecord, NewUnused, RewrapStore, StoredHashing } from "../../hashing/store.ts";
+import type {
+  HashSchemeRecord,
+  HashSchemeStore,
+  HmacKeyRecord,
+  NewUnused,
+  RewrapStore,
+  StoredHashing,
+} from "../../hashing/store.ts";
 import { isForeignKeyViolation } from "../connection/errors.ts";
 import { firstRow } from "../connection/first-row.ts";
 import type { Database } from "../connection/pool.ts";
@@ -27,13 +33,12 @@ export function createHashSchemeStore(
       feed.requireServer(server, expected);
       return stored;
     },
-    addScheme: async ({ schemeId, slot, algorithm, hmacKeyId, affixes }) => {
-      const row = { schemeId, slot, algorithm, hmacKeyId, wrappedAffixes: affixes?.wrapped ?? null };
-      const values = { ...row, wrapKeyId: affixes?.wrapKeyId ?? null };
+    addScheme: async ({ affixes, ...scheme }) => {
+      const row = { ...scheme, wrappedAffixes: affixes?.wrapped ?? null, wrapKeyId: affixes?.wrapKeyId ?? null };
       const added = await unlessReferenced(() =>
         database.run(
           (sql) => sql`
-            INSERT INTO hash_schemes ${sql(values)} ON CONFLICT DO NOTHING RETURNING scheme_id, ${ownSession(sql)}`,
+            INSERT INTO hash_schemes ${sql(row)} ON CONFLICT DO NOTHING RETURNING scheme_id, ${ownSession(sql)}`,
           "hash_schemes.add",
         ),
       );
@@ -58,26 +63,17 @@ export function createHashSchemeStore(
   };
 }
 
-interface SchemeJson {
-  readonly scheme_id: number;
-  readonly slot: number;
-  readonly algorithm: HashAlgorithm;
-  readonly hmac_key_id: string | null;
-  /** Hexadecimal. */
-  readonly wrapped_affixes: string | null;
-  readonly wrap_key_id: string | null;
-}
-
+/** Rows as JSON: bytes are hexadecimal, and times are texts. */
 interface HashingRow {
   readonly server: ServerId;
-  readonly schemes: readonly SchemeJson[];
-  readonly hmacKeys: readonly {
-    readonly hmac_key_id: string;
-    readonly wrapped_key: string;
-    readonly wrap_key_id: string;
-    readonly create_time: string;
-    readonly created_by: string;
-  }[];
+  readonly schemes: readonly (Omit<HashSchemeRecord, "affixes"> & {
+    readonly wrapped: string | null;
+    readonly wrapKeyId: string | null;
+  })[];
+  readonly hmacKeys: readonly (Omit<HmacKeyRecord, "wrapped" | "createTime"> & {
+    readonly wrapped: string;
+    readonly createTime: string;
+  })[];
   readonly prefixLengths: readonly number[];
 }
 
@@ -88,35 +84,31 @@ export async function readHashing(
   const rows = await database.run(
     (sql) => sql<HashingRow[]>`
       SELECT ${serverId(sql)} AS server,
-        (SELECT coalesce(json_agg(one ORDER BY scheme_id), '[]') FROM (
-          SELECT scheme_id, slot, algorithm, hmac_key_id, encode(wrapped_affixes, 'hex') AS wrapped_affixes, wrap_key_id FROM hash_schemes
+        (SELECT coalesce(json_agg(one ORDER BY "schemeId"), '[]') FROM (
+          SELECT scheme_id AS "schemeId", slot, algorithm, hmac_key_id AS "hmacKeyId", encode(wrapped_affixes, 'hex') AS wrapped,
+            wrap_key_id AS "wrapKeyId" FROM hash_schemes
         ) AS one) AS schemes,
         (SELECT coalesce(json_agg(one), '[]') FROM (
-          SELECT hmac_key_id, encode(wrapped_key, 'hex') AS wrapped_key, wrap_key_id, create_time, created_by FROM hmac_keys
+          SELECT hmac_key_id AS "hmacKeyId", encode(wrapped_key, 'hex') AS wrapped, wrap_key_id AS "wrapKeyId", create_time AS "createTime",
+            created_by AS "createdBy" FROM hmac_keys
         ) AS one) AS hmac_keys,
         (SELECT coalesce(json_agg(length ORDER BY length), '[]') FROM hash_prefix_lengths) AS prefix_lengths`,
     "hash_schemes.read",
   );
   const { server, schemes, hmacKeys, prefixLengths } = firstRow(rows);
-  return { server, stored: { schemes: schemes.map(toScheme), hmacKeys: hmacKeys.map(toHmacKey), prefixLengths } };
-}
-
-function toScheme({ scheme_id, slot, algorithm, hmac_key_id, wrapped_affixes, wrap_key_id }: SchemeJson) {
-  const affixes =
-    wrapped_affixes === null || wrap_key_id === null
-      ? null
-      : { wrapped: Buffer.from(wrapped_affixes, "hex"), wrapKeyId: wrap_key_id };
-  return { schemeId: scheme_id, slot, algorithm, hmacKeyId: hmac_key_id, affixes };
-}
-
-function toHmacKey(row: HashingRow["hmacKeys"][number]): HmacKeyRecord {
-  return {
-    hmacKeyId: row.hmac_key_id,
-    wrapped: Buffer.from(row.wrapped_key, "hex"),
-    wrapKeyId: row.wrap_key_id,
-    createTime: parseTime(row.create_time),
-    createdBy: row.created_by,
+  const stored = {
+    schemes: schemes.map(({ wrapped, wrapKeyId, ...scheme }) => ({
+      ...scheme,
+      affixes: wrapped === null || wrapKeyId === null ? null : { wrapped: Buffer.from(wrapped, "hex"), wrapKeyId },
+    })),
+    hmacKeys: hmacKeys.map(({ wrapped, createTime, ...key }) => ({
+      ...key,
+      wrapped: Buffer.from(wrapped, "hex"),
+      createTime: parseTime(createTime),
+    })),
+    prefixLengths,
   };
+  return { server, stored };
 }
 
 const MAX_PREFIX_LENGTHS = 4;
@@ -140,26 +132,22 @@ async function addPrefixLength(sql: Sql, length: number): Promise<boolean> {
  * every deletion is notified. A key that was imported since keeps its scheme, by a trigger, and then all others are kept too, until the next time.
  */
 async function removeUnused(sql: Sql): Promise<NewUnused> {
-  const isOld = sql`create_time < now() - interval '2 seconds' AS is_old`;
-  const schemes = await sql<{ schemeId: number; isOld: boolean }[]>`
-    SELECT scheme_id, ${isOld} FROM hash_schemes
-    WHERE (SELECT key_id FROM api_keys WHERE hash_scheme_id = scheme_id LIMIT 1) IS NULL AND ${ownSession(sql)}`;
-  const lengths = await sql<{ length: number; isOld: boolean }[]>`
-    SELECT length, ${isOld} FROM hash_prefix_lengths
-    WHERE (SELECT key_id FROM api_keys WHERE hash_prefix_length = length LIMIT 1) IS NULL AND ${ownSession(sql)}`;
-  const ids = schemes.filter((one) => one.isOld).map(({ schemeId }) => `${schemeId}`);
-  if (ids.length > 0)
+  const schemeIds = await removeUnusedOf(sql, "hash_schemes", "scheme_id", "hash_scheme_id");
+  const lengths = await removeUnusedOf(sql, "hash_prefix_lengths", "length", "hash_prefix_length");
+  return { schemeIds, hasLength: lengths.length > 0 };
+}
+
+/** Removes the rows of a table whose column `id` no key has in its column `reference`. Returns the ids of the rows that are too new. */
+async function removeUnusedOf(sql: Sql, table: string, id: string, reference: string): Promise<number[]> {
+  const unused = await sql<{ id: number; isOld: boolean }[]>`
+    SELECT ${sql(id)} AS id, create_time < now() - interval '2 seconds' AS is_old FROM ${sql(table)}
+    WHERE (SELECT key_id FROM api_keys WHERE ${sql(reference)} = ${sql(id)} LIMIT 1) IS NULL AND ${ownSession(sql)}`;
+  const old = unused.filter(({ isOld }) => isOld).map((row) => String(row.id));
+  if (old.length > 0)
     await unlessReferenced(
-      () => sql`DELETE FROM hash_schemes WHERE scheme_id = ANY (${ids}::text[]::int[]) AND ${ownSession(sql)}`,
+      () => sql`DELETE FROM ${sql(table)} WHERE ${sql(id)} = ANY (${old}::text[]::int[]) AND ${ownSession(sql)}`,
     );
-  const unused = lengths.filter((one) => one.isOld).map(({ length }) => `${length}`);
-  if (unused.length > 0)
-    await unlessReferenced(
-      () =>
-        sql`DELETE FROM hash_prefix_lengths WHERE length = ANY (${unused}::text[]::smallint[]) AND ${ownSession(sql)}`,
-    );
-  const isNew = (one: { readonly isOld: boolean }) => !one.isOld;
-  return { schemeIds: schemes.filter(isNew).map(({ schemeId }) => schemeId), hasLength: lengths.some(isNew) };
+  return unused.filter(({ isOld }) => !isOld).map((row) => row.id);
 }
 
 /** Returns null if a row that is deleted has been referenced meanwhile, or one that is referenced has been deleted. */

@@ -26,7 +26,8 @@ export function batchInserts(changes: ChangeCommitter): (keys: readonly NewKey[]
   const insertMany = (keys: readonly NewKey[]) => {
     const neverCached = keys.every(({ key }) => key.kind === "issued");
     return changes.commit((sql, ranOn) => insertKeys(sql, keys, ranOn), {
-      ...{ statement: "keys.insert", isMade: isWholeNew, neverCached },
+      ...{ statement: "keys.insert", neverCached },
+      isMade: (insertions) => insertions.every(({ outcome }) => outcome === "inserted"),
       invalidates: lookupsOf(keys),
       changesOf: (insertions) => changesOf(keys, insertions),
     });
@@ -45,10 +46,6 @@ export function batchInserts(changes: ChangeCommitter): (keys: readonly NewKey[]
     if (only === undefined) return { result: [], propagated: Promise.resolve() };
     return others.length === 0 ? singles.do(only) : insertMany(keys);
   };
-}
-
-function isWholeNew(insertions: readonly Insertion[]): boolean {
-  return insertions.every(({ outcome }) => outcome === "inserted");
 }
 
 function changesOf(keys: readonly NewKey[], insertions: readonly Insertion[]): Change[] {

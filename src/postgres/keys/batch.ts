@@ -74,11 +74,7 @@ export class Batcher<Item, Result> {
   async #send(group: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
       const results = await this.#doMany(group.map(({ item }) => item));
-      for (const [place, { resolve, reject }] of group.entries()) {
-        const result = results[place];
-        if (result === undefined) reject(new Error("a batch returned fewer results than items"));
-        else resolve(result);
-      }
+      for (const [place, { resolve }] of group.entries()) resolve(results[place] as Result);
     } catch (error) {
       if (group.length > 1 && !this.#options.concernsAll(error)) await this.#sendHalves(group);
       else for (const { reject } of group) reject(error);

@@ -49,36 +49,43 @@ export function setDisabled(sql: Sql, reason: string | null, now: Date): Fragmen
 /** Returns the statement of a change, which returns the row after it and, but for a deletion, before it. */
 export function mutationOf(sql: Sql, name: KeyName, change: KeyMutation, principal: Principal, now: Date): Fragment {
   switch (change.verb) {
-    case "update":
-      return updateKey(sql, name, change, principal, now);
-    case "rotate":
-      return rotateKey(sql, name, change, principal, now);
-    case "revoke":
-      return revokeKey(sql, name, change, principal, now);
-    case "disable":
-      return disableKey(sql, name, change.reason, principal, now);
-    case "enable":
-      return enableKey(sql, name, principal, now);
-    case "delete":
-      return deleteKey(sql, name, principal);
+    case "update": {
+      const conditions = [canGrant(sql, principal, change), ...unchanged(sql, change), ...movable(sql, change, now)];
+      return updateRow(sql, name, setUpdated(sql, change, now), [active(sql, now), ...conditions]);
+    }
+    case "rotate": {
+      const conditions = [active(sql, now), canGrant(sql, principal), ...graceRoom(sql, change, now)];
+      return updateRow(sql, name, setRotated(sql, change, now), conditions);
+    }
+    case "revoke": {
+      const conditions = [sql`revoke_time IS NULL`, canManage(sql, principal)];
+      return updateRow(sql, name, setRevoked(sql, change, now), conditions);
+    }
+    case "disable": {
+      const conditions = [stillActive(sql, now), canManage(sql, principal)];
+      const set = setDisabled(sql, change.reason, now);
+      return updateRow(sql, name, set, conditions, sql`"before.disableTime" IS NULL`);
+    }
+    case "enable": {
+      const conditions = [active(sql, now), canGrant(sql, principal)];
+      const set = sql`disable_time = NULL, disable_reason = NULL, update_time = ${forward(sql, now)}`;
+      return updateRow(sql, name, set, conditions, sql`"before.disableTime" IS NOT NULL`);
+    }
+    case "delete": {
+      const condition = keyWhere(sql, name, [canManage(sql, principal)]);
+      return withServer(sql, sql`DELETE FROM api_keys WHERE ${condition} RETURNING ${sql(KEY_COLUMNS)}`);
+    }
   }
 }
 
-function updateKey(sql: Sql, name: KeyName, update: KeyUpdate, principal: Principal, now: Date) {
-  const set = sql`
+function setUpdated(sql: Sql, update: KeyUpdate, now: Date): Fragment {
+  return sql`
       update_time = ${forward(sql, now)}
       ${update.name === undefined ? sql`` : sql`, name = ${update.name}`}
       ${update.scopes === undefined ? sql`` : sql`, scopes = ${[...update.scopes]}::text[]`}
       ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}
       ${update.expiry === undefined ? sql`` : sql`, ${setExpiry(sql, update.expiry)}`}
       ${update.allowedCidrs === undefined ? sql`` : sql`, allowed_cidrs = ${update.allowedCidrs && [...update.allowedCidrs]}::text[]`}`;
-  const conditions = [
-    active(sql, now),
-    canGrant(sql, principal, update),
-    ...unchanged(sql, update),
-    ...movable(sql, update, now),
-  ];
-  return updateRow(sql, name, set, conditions);
 }
 
 /** A key that is adopted later keeps this expiry. */
@@ -96,49 +103,27 @@ function unchanged(sql: Sql, { actorId, restrictedToActorIds }: KeyUpdate): Frag
   ];
 }
 
-function rotateKey(sql: Sql, name: KeyName, rotation: Rotation, principal: Principal, now: Date) {
-  const inGrace = sql`(
-    SELECT coalesce(jsonb_agg(secret ORDER BY place), '[]')
-    FROM jsonb_array_elements(previous_secrets) WITH ORDINALITY AS previous (secret, place)
-    WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
+function setRotated(sql: Sql, rotation: Rotation, now: Date): Fragment {
   const replaced = sql`jsonb_build_array(jsonb_build_object(
     'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
     'expire_time', ${rotation.graceEnd}::timestamptz))`;
-  const room = rotation.graceEnd === null ? [] : [sql`jsonb_array_length(${inGrace}) < ${rotation.maxGraceSecrets}`];
-  const set = sql`
+  return sql`
       secret_version = ${rotation.version},
       digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
-      previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${inGrace}`},
+      previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${secretsInGrace(sql, now)}`},
       rotate_time = ${now}, update_time = ${forward(sql, now)}`;
-  const conditions = [active(sql, now), canGrant(sql, principal), ...room];
-  return updateRow(sql, name, set, conditions);
 }
 
-function revokeKey(sql: Sql, name: KeyName, revocation: Revocation, principal: Principal, now: Date) {
-  return updateRow(sql, name, setRevoked(sql, revocation, now), [sql`revoke_time IS NULL`, canManage(sql, principal)]);
+/** Returns the condition that another secret may have a grace period. */
+function graceRoom(sql: Sql, { graceEnd, maxGraceSecrets }: Rotation, now: Date): Fragment[] {
+  return graceEnd === null ? [] : [sql`jsonb_array_length(${secretsInGrace(sql, now)}) < ${maxGraceSecrets}`];
 }
 
-function disableKey(sql: Sql, name: KeyName, reason: string | null, principal: Principal, now: Date) {
-  const set = setDisabled(sql, reason, now);
-  return updateRow(
-    sql,
-    name,
-    set,
-    [stillActive(sql, now), canManage(sql, principal)],
-    sql`"before.disableTime" IS NULL`,
-  );
-}
-
-function enableKey(sql: Sql, name: KeyName, principal: Principal, now: Date) {
-  const set = sql`disable_time = NULL, disable_reason = NULL, update_time = ${forward(sql, now)}`;
-  return updateRow(sql, name, set, [active(sql, now), canGrant(sql, principal)], sql`"before.disableTime" IS NOT NULL`);
-}
-
-function deleteKey(sql: Sql, name: KeyName, principal: Principal) {
-  const deletion = sql`
-    DELETE FROM api_keys WHERE ${keyWhere(sql, name, [canManage(sql, principal)])}
-    RETURNING ${sql(KEY_COLUMNS)}`;
-  return withServer(sql, deletion);
+function secretsInGrace(sql: Sql, now: Date): Fragment {
+  return sql`(
+    SELECT coalesce(jsonb_agg(secret ORDER BY place), '[]')
+    FROM jsonb_array_elements(previous_secrets) WITH ORDINALITY AS previous (secret, place)
+    WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
 }
 
 const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => `${postgres.fromCamel(column)} AS "before.${column}"`).join(", ");

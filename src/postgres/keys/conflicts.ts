@@ -9,29 +9,25 @@ interface ConflictRow extends KeyRow {
   readonly requestFingerprint: Buffer | null;
 }
 
-/**
- * Returns the keys whose raw key exists, with what they conflict with. Reads nothing while the server knows one root secret: an equal raw
- * key then conflicts when it is inserted. With several, this avoids a failing statement for most inserts (`insert.ts`).
- */
-export async function findKnown(sql: Sql, keys: readonly NewKey[]): Promise<Map<NewKey, Insertion>> {
-  if (!keys.some((key) => digestsOf(key).length > 1)) return new Map();
-  const stored = await findDigests(sql, keys);
-  return findConflicts(
-    sql,
-    keys.filter((key) => digestsOf(key).some((digest) => stored.has(digest))),
-  );
-}
-
 /** Returns what each key conflicts with: itself, if the response to its insert was lost; a retry of its request; an equal raw key. */
 export async function findConflicts(sql: Sql, keys: readonly NewKey[]): Promise<Map<NewKey, Insertion>> {
-  const conflicts = new Map<NewKey, Insertion>();
-  if (keys.length === 0) return conflicts;
-  const find = indexed(await findRows(sql, keys), await findDigests(sql, keys));
-  for (const key of keys) {
-    const conflict = find(key);
-    if (conflict !== null) conflicts.set(key, conflict);
-  }
-  return conflicts;
+  if (keys.length === 0) return new Map();
+  const rows = await findRows(sql, keys);
+  const digests = await findDigests(sql, keys);
+  const ids = new Set(rows.map((row) => row.keyId));
+  const requests = new Map(rows.map((row) => [`${row.kind} ${row.requestId}`, row]));
+  const conflictOf = (pending: NewKey): Insertion | null => {
+    const { key, request } = pending;
+    if (ids.has(key.keyId)) return { outcome: "inserted", key };
+    const repeat = request === null ? undefined : requests.get(`${key.kind} ${request.requestId}`);
+    if (repeat?.requestFingerprint) {
+      return { outcome: "repeated", key: toApiKey(repeat), fingerprint: repeat.requestFingerprint };
+    }
+    if (rawKeyDigests(pending).some((digest) => digests.has(digest))) return { outcome: "raw_key_exists" };
+    return prefixDigests(pending).some((digest) => digests.has(digest)) ? { outcome: "lookup_prefix_exists" } : null;
+  };
+  const conflicts = keys.map((key) => [key, conflictOf(key)] as const);
+  return new Map(conflicts.flatMap(([key, conflict]) => (conflict === null ? [] : [[key, conflict] as const])));
 }
 
 /**
@@ -49,15 +45,11 @@ function findRows(sql: Sql, keys: readonly NewKey[]): PromiseLike<ConflictRow[]>
 
 /** Returns the digests among those of the keys that belong to a stored raw key, in hexadecimal. */
 async function findDigests(sql: Sql, keys: readonly NewKey[]): Promise<Set<string>> {
-  const digests = keys.flatMap(digestsOf);
+  const digests = keys.flatMap((key) => [...rawKeyDigests(key), ...prefixDigests(key)]);
   if (digests.length === 0) return new Set();
   const rows = await sql<{ digest: Buffer }[]>`
     SELECT digest FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)} AND ${ownSession(sql)}`;
   return new Set(rows.map((row) => hex(row.digest)));
-}
-
-function digestsOf(key: NewKey): string[] {
-  return [...rawKeyDigests(key), ...prefixDigests(key)];
 }
 
 function rawKeyDigests({ key, digest, otherDigests }: NewKey): string[] {
@@ -66,19 +58,4 @@ function rawKeyDigests({ key, digest, otherDigests }: NewKey): string[] {
 
 function prefixDigests({ hash }: NewKey): string[] {
   return (hash?.lookup?.digests ?? []).map((one) => hex(one.digest));
-}
-
-function indexed(rows: readonly ConflictRow[], digests: ReadonlySet<string>): (key: NewKey) => Insertion | null {
-  const ids = new Set(rows.map((row) => row.keyId));
-  const requests = new Map(rows.map((row) => [`${row.kind} ${row.requestId}`, row]));
-  return (pending) => {
-    const { key, request } = pending;
-    if (ids.has(key.keyId)) return { outcome: "inserted", key };
-    const repeat = request === null ? undefined : requests.get(`${key.kind} ${request.requestId}`);
-    if (repeat?.requestFingerprint) {
-      return { outcome: "repeated", key: toApiKey(repeat), fingerprint: repeat.requestFingerprint };
-    }
-    if (rawKeyDigests(pending).some((digest) => digests.has(digest))) return { outcome: "raw_key_exists" };
-    return prefixDigests(pending).some((digest) => digests.has(digest)) ? { outcome: "lookup_prefix_exists" } : null;
-  };
 }

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Sql } from "postgres";
 import type { ServerId } from "../../cluster/server-id.ts";
 import type { RanOn } from "../cluster/change-committer.ts";
+import { codeOf } from "../connection/errors.ts";
 import { serverId } from "../connection/server-position.ts";
 import { NEW_ROW_COLUMNS, type NewRow, toCopyText } from "./insert-rows.ts";
 
@@ -24,7 +25,10 @@ const PART_ROWS = 100;
 export async function copyRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Promise<boolean> {
   const stream = await sql`COPY api_keys (${sql(NEW_ROW_COLUMNS)}) FROM STDIN`.writable();
   await write(stream, rows);
-  if (stream.errored !== null) return refused(stream.errored);
+  if (stream.errored !== null) {
+    if (codeOf(stream.errored) === UNIQUE_VIOLATION) return false;
+    throw stream.errored;
+  }
   stream.end();
   const ids = rows.map((row) => row.key_id);
   const [stored] = await sql<{ server: ServerId }[]>`
@@ -42,9 +46,4 @@ async function write(stream: Writable, rows: readonly NewRow[]): Promise<void> {
     // The kernel accepts a part at once. Without yielding to the event loop in between, all parts would block it together.
     await nextTurn();
   }
-}
-
-function refused(error: Error): false {
-  if ("code" in error && error.code === UNIQUE_VIOLATION) return false;
-  throw error;
 }

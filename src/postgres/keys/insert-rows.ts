@@ -68,7 +68,7 @@ export function toNewRows(keys: readonly NewKey[]): NewRow[] {
 }
 
 function toNewRow({ key, digest, otherDigests, hash, request }: NewKey): NewRow {
-  const created = timeText(key.createTime);
+  const created = key.createTime.toISOString();
   const others = [...otherDigests, ...(hash?.lookup?.digests ?? [])];
   return {
     key_id: key.keyId,
@@ -97,15 +97,6 @@ function toNewRow({ key, digest, otherDigests, hash, request }: NewKey): NewRow 
     request_id: request?.requestId ?? null,
     request_fingerprint: request === null ? null : bytea(request.fingerprint),
   };
-}
-
-/** The last formatted time: most keys of a statement are created in the same few milliseconds. */
-let lastTime = { value: Number.NaN, text: "" };
-
-function timeText(time: Date): string {
-  const value = time.getTime();
-  if (value !== lastTime.value) lastTime = { value, text: time.toISOString() };
-  return lastTime.text;
 }
 
 /** The text form of `bytea` (PostgreSQL docs, 8.4.1). */

@@ -4,7 +4,7 @@ import type { RanOn } from "../cluster/change-committer.ts";
 import { isForeignKeyViolation, wasRolledBack } from "../connection/errors.ts";
 import { type WithServer, withServer } from "../connection/server-position.ts";
 import { ownSession } from "../connection/session-settings.ts";
-import { findConflicts, findKnown } from "./conflicts.ts";
+import { findConflicts } from "./conflicts.ts";
 import { copyRows } from "./copy-rows.ts";
 import { NEW_ROW_COLUMNS, NEW_ROW_DEFINITION, type NewRow, toNewRows } from "./insert-rows.ts";
 
@@ -23,7 +23,7 @@ export const COPY_ROWS = 100;
  * is read afterwards, because another server may have committed it concurrently.
  */
 export async function insertKeys(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Insertion[]> {
-  const found = await findKnown(sql, keys);
+  const found = new Map<NewKey, Insertion>();
   for (let attempt = 0; attempt < ATTEMPTS && found.size < keys.length; attempt++) {
     const settled = await insertPending(sql, pendingOf(keys, found), ranOn);
     for (const [key, insertion] of settled) found.set(key, insertion);

@@ -73,10 +73,6 @@ export function storedReason(reason: RevocationReason): StoredReason {
   return `${REASON_PREFIX}${reason}`;
 }
 
-function reasonOf(stored: StoredReason): RevocationReason {
-  return stored.slice(REASON_PREFIX.length) as RevocationReason;
-}
-
 /** The columns `KEY_COLUMNS` of a row. */
 export interface KeyRow extends Omit<ApiKey, "revocationReason"> {
   readonly revocationReason: StoredReason | null;
@@ -85,7 +81,7 @@ export interface KeyRow extends Omit<ApiKey, "revocationReason"> {
 /** Returns the key in a row, which may have further columns. */
 export function toApiKey(row: KeyRow): ApiKey {
   const { revocationReason: reason, ...key } = pick(row, KEY_COLUMNS);
-  return { ...key, revocationReason: reason && reasonOf(reason) };
+  return { ...key, revocationReason: reason && (reason.slice(REASON_PREFIX.length) as RevocationReason) };
 }
 
 export function toStoredKey(row: KeyRow & SecretsRow): StoredKey {

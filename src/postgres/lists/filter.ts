@@ -72,7 +72,7 @@ function compileComparison(sql: Sql, comparison: PlainComparison, known: KnownRa
 /** Compares UUIDs by their bytes, like the list indexes (migration 0003); equality uses the primary key. */
 export function compareIds(sql: Sql, operator: Operator, keyId: string): Fragment {
   if (operator === "=") return sql`(key_id = ${keyId})`;
-  return sql`(uuid_send(key_id) ${OPERATORS[operator](sql)} uuid_send(${keyId}))`;
+  return sql`(uuid_send(key_id) ${sql.unsafe(operator)} uuid_send(${keyId}))`;
 }
 
 type StringComparison = Extract<Comparison, { node: "string" }>;
@@ -118,14 +118,14 @@ function bounding(
 /** Orders by code point, independent of the collation of the column; equality uses an index. */
 function compareStrings(sql: Sql, operand: Fragment, operator: Operator, value: string): Fragment {
   if (operator === "=") return sql`(${operand} = ${value})`;
-  return sql`(${operand} COLLATE "C" ${OPERATORS[operator](sql)} ${value})`;
+  return sql`(${operand} COLLATE "C" ${sql.unsafe(operator)} ${value})`;
 }
 
 type TimeComparison = Extract<Comparison, { node: "time" }>;
 
 /** The value is sent as text: the driver would convert it to a `Date`, which has no microseconds. */
 function compareTimes(sql: Sql, { field, operator, value }: TimeComparison, known: KnownRange | null): Fragment {
-  const comparison = sql`(${timeOf(sql, field)} ${OPERATORS[operator](sql)} ${value}::text::timestamptz)`;
+  const comparison = sql`(${timeOf(sql, field)} ${sql.unsafe(operator)} ${value}::text::timestamptz)`;
   return sql`(${isPresent(sql, field, known)} AND ${bounding(sql, comparison, field, operator, known)})`;
 }
 
@@ -146,16 +146,8 @@ function compareEntry(sql: Sql, key: string, operator: Operator, value: string):
   return sql`coalesce(${compareStrings(sql, entry, operator, value)}, false)`;
 }
 
-export const OPERATORS: { readonly [O in Operator]: (sql: Sql) => Fragment } = {
-  "=": (sql) => sql`=`,
-  "<": (sql) => sql`<`,
-  "<=": (sql) => sql`<=`,
-  ">": (sql) => sql`>`,
-  ">=": (sql) => sql`>=`,
-};
-
 function compareExpiry(sql: Sql, operator: "<=" | ">", now: Date, known: KnownRange | null): Fragment {
-  const comparison = sql`(${timeOf(sql, "expire_time")} ${OPERATORS[operator](sql)} ${now})`;
+  const comparison = sql`(${timeOf(sql, "expire_time")} ${sql.unsafe(operator)} ${now})`;
   return bounding(sql, comparison, "expire_time", operator, known);
 }
 

@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import { fieldError } from "../../domain/errors.ts";
 import { KEY_KINDS, type KeyKind } from "../../domain/key.ts";
-import type { Comparison, Filter, Operator } from "../../keys/filter/filter.ts";
+import type { Filter } from "../../keys/filter/filter.ts";
 import type { ListedKey, ListQuery } from "../../keys/ports.ts";
 import { isCancelled } from "../connection/errors.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";
@@ -57,14 +57,11 @@ export function selectPart(sql: Sql, list: ListQuery, part: ListPart, now: Date)
   return merge(sql, list, sql`(${unionAll(sql, scans)}) AS keys`);
 }
 
-function kindsOf(sql: Sql, { kind }: ListQuery): Fragment {
-  return sql`unnest(${kind === null ? [...KEY_KINDS] : [kind]}::text[]) AS owner_kinds (owner_kind)`;
-}
-
 /** Scans the keys of each actor apart: with a list of actors in its condition, an index does not return the order of the page. */
 function selectOfActors(sql: Sql, list: ListQuery, part: ListPart, actorIds: readonly string[], now: Date): Fragment {
+  const kinds = list.kind === null ? [...KEY_KINDS] : [list.kind];
   const owners = sql`
-    ${kindsOf(sql, list)} CROSS JOIN unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
+    unnest(${kinds}::text[]) AS owner_kinds (owner_kind) CROSS JOIN unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
   const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, isRestrictedWithin(sql, actorIds)];
   const all = [...isOwned, ...conditions(sql, list, part, now)];
   const scan = orderedScan(sql, list, all, mergedColumns(sql, list.order));
@@ -91,15 +88,7 @@ function merge(sql: Sql, { order, limit }: ListQuery, keys: Fragment): Fragment 
 }
 
 function conditions(sql: Sql, { filter, order }: ListQuery, part: ListPart, now: Date): Fragment[] {
-  const bounds = creationBounds(filter).map(({ operator, keyId }) => compareIds(sql, operator, keyId));
-  return [compileFilter(sql, filter, now, part.known), ...within(sql, order, part), ...bounds];
-}
-
-/** A condition on `key_id` that holds for every key that the filter matches. */
-interface IdBound {
-  readonly operator: "<" | ">=";
-  /** A UUID. */
-  readonly keyId: string;
+  return [compileFilter(sql, filter, now, part.known), ...within(sql, order, part), ...creationBounds(sql, filter)];
 }
 
 /** Milliseconds. A key id starts with its creation time; the clock may be set between that and `create_time`. */
@@ -109,24 +98,16 @@ const SLACK = 60_000;
  * Returns the conditions on `key_id`, the order of lists, that follow from conditions on `create_time` which the filter requires, so that
  * the index scan is bounded. The filter must still be applied.
  */
-export function creationBounds(filter: Filter): IdBound[] {
-  if (filter.node === "and") return filter.operands.flatMap(creationBounds);
-  return filter.node === "time" && filter.field === "create_time" ? BOUNDS[filter.operator](filter) : [];
+export function creationBounds(sql: Sql, filter: Filter): Fragment[] {
+  if (filter.node === "and") return filter.operands.flatMap((operand) => creationBounds(sql, operand));
+  if (filter.node !== "time" || filter.field !== "create_time") return [];
+  const { operator, value } = filter;
+  const [from, to] = [Date.parse(value) - SLACK, Date.parse(value) + SLACK].map(firstIdAt);
+  return [
+    ...(operator.startsWith("<") || from === undefined ? [] : [compareIds(sql, ">=", from)]),
+    ...(operator.startsWith(">") || to === undefined ? [] : [compareIds(sql, "<", to)]),
+  ];
 }
-
-type TimeComparison = Extract<Comparison, { node: "time" }>;
-type Bounds = (comparison: TimeComparison) => IdBound[];
-
-const madeBefore: Bounds = ({ value }) => [{ operator: "<", keyId: firstIdAt(Date.parse(value) + SLACK) }];
-const madeAfter: Bounds = ({ value }) => [{ operator: ">=", keyId: firstIdAt(Date.parse(value) - SLACK) }];
-
-const BOUNDS: { readonly [O in Operator]: Bounds } = {
-  "=": (comparison) => [...madeAfter(comparison), ...madeBefore(comparison)],
-  "<": madeBefore,
-  "<=": madeBefore,
-  ">": madeAfter,
-  ">=": madeAfter,
-};
 
 /** Returns the smallest version 7 UUID of a time in milliseconds (RFC 9562 §5.7: the first 48 bits are the time). */
 function firstIdAt(time: number): string {

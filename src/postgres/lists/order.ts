@@ -2,7 +2,7 @@ import type { Fragment, Sql } from "postgres";
 import type { ListOrder, ListPosition } from "../../keys/list-order.ts";
 import type { ListQuery } from "../../keys/ports.ts";
 import { KEY_COLUMNS } from "../keys/rows.ts";
-import { compareIds, type KnownRange, OPERATORS, timeOf } from "./filter.ts";
+import { compareIds, type KnownRange, timeOf } from "./filter.ts";
 
 /**
  * A part of a list that is one range of an index. A list that is ordered by a field without which a key may be has two: the keys with a value,
@@ -36,16 +36,14 @@ export function within(sql: Sql, order: ListOrder, { known, after }: ListPart): 
   // Not `=`, with which the planner would also take an index without the field.
   const operator = known.isPresent ? "<" : ">=";
   const isImplied = known.follows !== null && operator.startsWith(known.follows);
-  return isImplied
-    ? conditions
-    : [...conditions, sql`${timeOf(sql, known.field)} ${OPERATORS[operator](sql)} 'infinity'`];
+  return isImplied ? conditions : [...conditions, sql`${timeOf(sql, known.field)} ${sql.unsafe(operator)} 'infinity'`];
 }
 
 function afterKey(sql: Sql, order: ListOrder, { keyId, value }: ListPosition): Fragment {
   const operator = order.isDescending ? "<" : ">";
   if (order.field === "create_time") return compareIds(sql, operator, keyId);
   const type = order.field === "name" ? sql`text` : sql`timestamptz`;
-  return sql`(${orderingValue(sql, order)}, uuid_send(key_id)) ${OPERATORS[operator](sql)} (${value ?? "infinity"}::text::${type}, uuid_send(${keyId}))`;
+  return sql`(${orderingValue(sql, order)}, uuid_send(key_id)) ${sql.unsafe(operator)} (${value ?? "infinity"}::text::${type}, uuid_send(${keyId}))`;
 }
 
 /** Returns the expression that precedes `key_id` in the order; null if there is none. */
@@ -77,7 +75,7 @@ export function mergedColumns(sql: Sql, order: ListOrder): Fragment {
 
 /** Returns the order of merged scans. */
 export function mergedBy(sql: Sql, order: ListOrder): Fragment {
-  return directed(sql, order, order.field === "create_time" ? null : sql`place_value`, sql`place_id`);
+  return directed(sql, order, orderingValue(sql, order) && sql`place_value`, sql`place_id`);
 }
 
 function directed(sql: Sql, { isDescending }: ListOrder, value: Fragment | null, id: Fragment): Fragment {

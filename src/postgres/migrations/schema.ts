@@ -1,10 +1,12 @@
 import type { Sql } from "postgres";
 import { KeyholdError } from "../../domain/errors.ts";
 import { parseConnectionUrl } from "../connection/connection-url.ts";
-import { databaseError } from "../connection/errors.ts";
-import { openPrimary } from "../connection/primary.ts";
+import { codeOf } from "../connection/errors.ts";
+import { withPrimary } from "../connection/primary.ts";
 import { findPending, migrate, readMigrations } from "./migrate.ts";
 import { mayMigrate, readRights } from "./rights.ts";
+
+const INSUFFICIENT_PRIVILEGE = "42501";
 
 /**
  * Migrates the schema as its owner, grants the role of the servers its rights, and returns the names of the applied migrations.
@@ -12,7 +14,7 @@ import { mayMigrate, readRights } from "./rights.ts";
  * @throws KeyholdError `DATABASE_UNAVAILABLE` with a remedy when the user of the URL may not migrate.
  */
 export function bringUpToDate(url: string, role: string | null): Promise<string[]> {
-  return overOne(url, async (sql) => migrate(sql, await readMigrations(), role).catch((error) => refuse(url, error)));
+  return withMigrator(url, async (sql) => migrate(sql, await readMigrations(), role));
 }
 
 /**
@@ -22,9 +24,9 @@ export function bringUpToDate(url: string, role: string | null): Promise<string[
  * @throws KeyholdError `DATABASE_UNAVAILABLE` with a remedy when the owner of the schema must act first.
  */
 export function openSchema(url: string): Promise<string[]> {
-  return overOne(url, async (sql) => {
+  return withMigrator(url, async (sql) => {
     const migrations = await readMigrations();
-    const pending = await findPending(sql, migrations).catch((error) => refuse(url, error));
+    const pending = await findPending(sql, migrations);
     if (pending.length === 0) return requireRights(sql);
     if (await mayMigrate(sql)) return migrate(sql, migrations);
     throw notReady(`the database lacks ${pending.join(", ")}, which role ${await userOf(sql)} may not apply`);
@@ -48,9 +50,9 @@ export interface OwnedDatabase {
 
 /** Migrates a database that this process owns and grants the rights of the servers. Creates their role if an older release did not. */
 export function prepareOwned({ url, superuserUrl, serverRole }: OwnedDatabase): Promise<string[]> {
-  return overOne(url, async (sql) => {
+  return withMigrator(url, async (sql) => {
     const roles = await sql`SELECT FROM pg_roles WHERE rolname = ${serverRole}`;
-    if (roles.length === 0) await overOne(superuserUrl, (superuser) => createRole(superuser, serverRole));
+    if (roles.length === 0) await withMigrator(superuserUrl, (superuser) => createRole(superuser, serverRole));
     return migrate(sql, await readMigrations(), serverRole);
   });
 }
@@ -62,22 +64,12 @@ async function createRole(sql: Sql, role: string): Promise<void> {
   });
 }
 
-/** Uses a separate connection without a statement timeout. */
-async function overOne<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
-  const opening = openPrimary({ url, statementTimeout: 0, prepare: false });
-  try {
-    return await work(await opening.ready.catch((error) => refuse(url, error)));
-  } catch (error) {
-    throw databaseError(error);
-  } finally {
-    await opening.end({ timeout: 5 });
-  }
-}
-
-/** Translates SQLSTATE insufficient_privilege, which connecting may raise too. */
-function refuse(url: string, error: { code?: string; message?: string }): never {
-  if (error.code !== "42501") throw error;
-  throw notReady(`role ${parseConnectionUrl(url).user} lacks a right (${error.message})`);
+/** Uses a separate connection without a statement timeout. Translates SQLSTATE insufficient_privilege, which connecting may raise too. */
+function withMigrator<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
+  return withPrimary({ url, statementTimeout: 0, prepare: false }, work).catch((error: Error) => {
+    if (codeOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
+    throw notReady(`role ${parseConnectionUrl(url).user} lacks a right (${error.message})`);
+  });
 }
 
 async function userOf(sql: Sql): Promise<string> {

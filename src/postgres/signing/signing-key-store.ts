@@ -2,9 +2,9 @@ import type { Fragment, JSONValue, Sql } from "postgres";
 import type { ServerId, ServerObserver } from "../../cluster/server-id.ts";
 import type { RevokedKids, SigningKeyStore } from "../../signing/signing.ts";
 import type { NewSigningKey, SigningKeyRecord } from "../../token/signing-key.ts";
-import { awaitPropagation, type ChangeCommitter, type ChangeWork, changeRow } from "../cluster/change-committer.ts";
+import { awaitPropagation, type ChangeCommitter, changeRow } from "../cluster/change-committer.ts";
 import type { Database } from "../connection/pool.ts";
-import { serverId, withServer } from "../connection/server-position.ts";
+import { serverId, type WithServer, withServer } from "../connection/server-position.ts";
 import { ownSession } from "../connection/session-settings.ts";
 
 /** Creates the store of signing keys in PostgreSQL. A change resolves when no server uses the previous keys any more. */
@@ -14,12 +14,13 @@ export function createSigningKeyStore(
   feed: ServerObserver,
 ): SigningKeyStore {
   const change = async <R extends { readonly kid: string | null }>(
-    change: (sql: Sql) => Fragment,
-    statement?: string,
+    statement: string,
+    work: (sql: Sql) => Fragment,
   ): Promise<R> => {
     const isMade = ({ kid }: R) => kid !== null;
-    const work: ChangeWork<R> = (sql, ranOn) => changeRow<R>(sql, change(sql), ranOn);
-    return awaitPropagation(await changes.commit(work, { isMade, ...(statement === undefined ? {} : { statement }) }));
+    return awaitPropagation(
+      await changes.commit((sql, ranOn) => changeRow<R>(sql, work(sql), ranOn), { isMade, statement }),
+    );
   };
   return {
     list: async () => {
@@ -36,19 +37,17 @@ export function createSigningKeyStore(
       );
     },
     replaceActive: async (key, now) => {
-      await change((sql) => replaceActive(sql, key, now), "signing_keys.replace");
+      await change("signing_keys.replace", (sql) => replaceActive(sql, key, now));
     },
     revoke: async (kid, replacement, now) => {
-      const row = await change<RevokedKids>((sql) => revoke(sql, kid, replacement, now), "signing_keys.revoke");
+      const row = await change<RevokedKids>("signing_keys.revoke", (sql) => revoke(sql, kid, replacement, now));
       return { kid: row.kid, replacement: row.replacement };
     },
     rewrap: async ({ kid, wrapped, wrapKeyId }, before) => {
-      await change((sql) =>
+      await change("signing_keys.rewrap", (sql) =>
         withServer(
           sql,
-          sql`
-              UPDATE signing_keys SET wrapped = ${wrapped}, wrap_key_id = ${wrapKeyId}
-              WHERE kid = ${kid} AND wrap_key_id = ${before} RETURNING kid`,
+          sql`UPDATE signing_keys SET wrapped = ${wrapped}, wrap_key_id = ${wrapKeyId} WHERE kid = ${kid} AND wrap_key_id = ${before} RETURNING kid`,
         ),
       );
     },
@@ -73,12 +72,12 @@ export function createSigningKeyStore(
   };
 }
 
-/** Reads all signing keys, unordered, and the identity of the server. */
+/** Reads all signing keys, unordered, and the identity of the server. Without keys the result is one row with the server alone. */
 export async function readSigningKeys(
   database: Database,
 ): Promise<{ readonly server: ServerId; readonly records: SigningKeyRecord[] }> {
   const rows = await database.run(
-    (sql) => sql<AnswerRow[]>`
+    (sql) => sql<WithServer<SigningKeyRecord | { readonly kid: null }>[]>`
       SELECT ${serverId(sql)} AS server, signing_keys.* FROM (VALUES (1)) AS one LEFT JOIN signing_keys ON true`,
     "signing_keys.list",
   );
@@ -86,21 +85,13 @@ export async function readSigningKeys(
   return { server: rows[0]?.server ?? "", records };
 }
 
-/** Without signing keys the result is one row with the server alone. */
-type AnswerRow = { readonly server: ServerId } & (SigningKeyRecord | { readonly kid: null });
-
 /**
  * One statement, because the driver ends the process when a connection is lost between two statements of a transaction. The INSERT
  * reads the result of the UPDATE and so runs after it, as the unique index on the active key requires.
  */
 function replaceActive(sql: Sql, key: NewSigningKey, now: Date): Fragment {
   const retired = sql`retired AS (UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL RETURNING kid),`;
-  const made = sql`
-    INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time)
-    SELECT ${key.kid}::text, ${toJson(sql, key)}::jsonb, ${key.wrapped}::bytea,
-      ${key.wrapKeyId}::text, ${now}::timestamptz
-    FROM (SELECT count(*) FROM retired) AS all_retired
-    RETURNING kid`;
+  const made = insertKey(sql, key, now, sql`FROM (SELECT count(*) FROM retired) AS all_retired`);
   return withServer(sql, made, retired);
 }
 
@@ -114,17 +105,19 @@ function revoke(sql: Sql, kid: string, replacement: NewSigningKey | null, now: D
     return withServer(sql, sql`SELECT kid, NULL AS replacement FROM deleted`, sql`deleted AS (${deleted}),`);
   }
   const deleted = sql`DELETE FROM signing_keys WHERE kid = ${kid} RETURNING kid, retire_time`;
-  const made = sql`
-    INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time)
-    SELECT ${replacement.kid}::text, ${toJson(sql, replacement)}::jsonb, ${replacement.wrapped}::bytea,
-      ${replacement.wrapKeyId}::text, ${now}::timestamptz
-    FROM deleted WHERE retire_time IS NULL
-    RETURNING kid`;
+  const made = insertKey(sql, replacement, now, sql`FROM deleted WHERE retire_time IS NULL`);
   return withServer(
     sql,
     sql`SELECT kid, (SELECT kid FROM made) AS replacement FROM deleted`,
     sql`deleted AS (${deleted}), made AS (${made}),`,
   );
+}
+
+function insertKey(sql: Sql, key: NewSigningKey, now: Date, from: Fragment): Fragment {
+  return sql`
+    INSERT INTO signing_keys (kid, public_jwk, wrapped, wrap_key_id, create_time)
+    SELECT ${key.kid}::text, ${toJson(sql, key)}::jsonb, ${key.wrapped}::bytea, ${key.wrapKeyId}::text, ${now}::timestamptz ${from}
+    RETURNING kid`;
 }
 
 function toJson(sql: Sql, { publicJwk }: NewSigningKey) {
