@@ -176,15 +176,3 @@ test("an unreachable database fails every call", async () => {
   const results = await Promise.allSettled(Array.from({ length: 50 }, () => insert([newKey()])));
   for (const one of results) expect(one).toMatchObject({ reason: { code: "DATABASE_UNAVAILABLE" } });
 });
-
-test("two servers with the same requests in different orders deadlock, and both answer", async () => {
-  const { pool } = await openSchema();
-  for (let round = 0; round < 6; round++) {
-    const requestIds = Array.from({ length: 40 }, () => randomBytes(8).toString("hex"));
-    const keys = [...requestIds, ...requestIds].map((requestId) => newKey({ kind: "issued", requestId }));
-    const calls = await callAll(seeded.shuffled(keys), [pool, pool]);
-    const outcomes = calls.map(({ outcome }) => outcome.split(" ")[0]);
-    expect(outcomes.filter((outcome) => outcome === "inserted")).toHaveLength(requestIds.length);
-    expect(outcomes.filter((outcome) => outcome === "repeated")).toHaveLength(requestIds.length);
-  }
-});

@@ -101,16 +101,6 @@ test("a failed call rejects its own items and no others", async () => {
   expect(held).toEqual([]);
 });
 
-test("a call with too few results rejects the remaining items", async () => {
-  const { held, gatherer } = holding(1, 10);
-  const done = Promise.allSettled([2, 3].map((item) => gatherer.do(item)));
-  await turn();
-  take(held).answer([result(2)]);
-  const [second, third] = await done;
-  expect(second).toEqual({ status: "fulfilled", value: result(2) });
-  expect(third).toMatchObject({ status: "rejected", reason: { message: "a batch returned fewer results than items" } });
-});
-
 test("each invalid item rejects with its own error, and all others are executed once", async () => {
   for (let round = 0; round < 100; round++) {
     const count = 1 + seeded.below(60);

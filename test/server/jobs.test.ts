@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
-import { createJobs, type Job, type Jobs, type JobsOptions } from "../../src/server/jobs.ts";
+import { createJobs, type Job, type JobsOptions } from "../../src/server/jobs.ts";
 
 function newJobs(options: Partial<JobsOptions> = {}) {
   const warnings: unknown[] = [];

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Sql } from "postgres";
 import type { Json } from "../support/rest.ts";
 
-/** A database of release 0.1, created by `make-fixture.ts`, with that release's verdict on each credential. */
+/** A database of release 0.1, which is never made again, with that release's verdict on each credential. */
 export interface Fixture {
   readonly comment: string;
   /** The commit of the release that created it. */
@@ -33,21 +33,8 @@ export interface FixtureCredential {
 
 export const FIXTURE_FILE = new URL("release-0.1.json", import.meta.url);
 
-/** Tables with their primary keys. Leases in `nodes` are excluded, since they end with their nodes. */
-const TABLES = { api_keys: "key_id", signing_keys: "kid", schema_migrations: "version" };
-
 export async function readFixture(): Promise<Fixture> {
   return JSON.parse(await readFile(FIXTURE_FILE, "utf8"));
-}
-
-export async function dumpTables(sql: Sql): Promise<Fixture["tables"]> {
-  const tables: Record<string, Json[]> = {};
-  for (const [table, key] of Object.entries(TABLES)) {
-    const rows = await sql<{ row: Json }[]>`
-      SELECT jsonb_strip_nulls(to_jsonb(t)) AS row FROM ${sql(table)} AS t ORDER BY ${sql(key)}`;
-    tables[table] = rows.map(({ row }) => row);
-  }
-  return tables;
 }
 
 /** Replaces all rows of a database with the schema of release 0.1. */

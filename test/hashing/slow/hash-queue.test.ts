@@ -95,13 +95,6 @@ test("what has waited for more than ten seconds is rejected instead of computed"
   await expect(Promise.all([first, second, fresh])).resolves.toHaveLength(3);
 });
 
-test("a thread computes one hash after another", async () => {
-  const { queue, workers } = startObservedQueue();
-  await Promise.all(Array.from({ length: 20 }, () => compute(queue, task(SHORT))));
-  expect(await compute(queue, task(SHORT))).toEqual(new Uint8Array(SHORT_HASH));
-  expect(workers).toHaveLength(2);
-});
-
 test("a full queue has room for other groups, and serves them in turn", async () => {
   const { queue, workers } = startObservedQueue();
   const flood = Array.from({ length: 66 }, () => task(LONG));
