@@ -27,7 +27,7 @@ export class NoEchoError extends KeyholdError {
 export function otherDatabase(): KeyholdError {
   return new KeyholdError(
     "DATABASE_UNAVAILABLE",
-    "KEYHOLD_DATABASE_LISTEN_URL leads to another database than KEYHOLD_DATABASE_URL",
+    "KEYHOLD_DATABASE_LISTEN_URL and KEYHOLD_DATABASE_URL lead to different databases",
   );
 }
 

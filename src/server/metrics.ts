@@ -183,7 +183,7 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
     gauge("keyhold_database_reachable", "Whether the database was reachable at the last attempt.", () =>
       Number(coherence.unavailableReason() === null),
     ),
-    gauge("keyhold_database_refused", "Whether the database is refused because it lost durable changes.", () =>
+    gauge("keyhold_database_refused", "Whether the database is rejected because it lost durable changes.", () =>
       Number(coherence.membership.unavailableReason instanceof DatabaseRejectedError),
     ),
     gauge("keyhold_database_connections", "Open connections.", ofPools("open")),

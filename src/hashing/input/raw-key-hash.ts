@@ -90,7 +90,7 @@ function requireFastAlgorithm({ algorithm, value }: RawKeyHashInput): void {
   if (isFastAlgorithm(algorithm)) return;
   throw invalidArgument(
     "raw_key_hash.algorithm",
-    `HASH_ALGORITHM_${algorithm} has a salt: give the whole hash as phc, and no algorithm, value and encoding`,
+    `HASH_ALGORITHM_${algorithm} has a salt: set phc to the whole hash, without algorithm, value and encoding`,
     "VALUE_NOT_ALLOWED",
   );
 }

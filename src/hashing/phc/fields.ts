@@ -31,7 +31,7 @@ function parseParameters(text: string, names: readonly string[]): ReadonlyMap<st
   for (const one of text.split(",")) {
     const [, name, value] = /^([a-z]+)=(0|[1-9]\d{0,9})$/.exec(one) ?? [];
     if (name === undefined || value === undefined) {
-      throw invalidPhc(`has a parameter that is not a name and a number; allowed: ${names.join(", ")}`);
+      throw invalidPhc(`has a parameter that is not of the form name=number; allowed: ${names.join(", ")}`);
     }
     if (!names.includes(name)) {
       throw invalidPhc(`has the unknown parameter ${name}; allowed: ${names.join(", ")}`, "VALUE_NOT_ALLOWED");
@@ -46,7 +46,7 @@ function parseParameters(text: string, names: readonly string[]): ReadonlyMap<st
 export function requireParameter({ parameters }: PhcFields, name: string): number {
   const value = parameters.get(name);
   if (value !== undefined) return value;
-  throw invalidPhc(`needs the parameter ${name}`, "FIELD_REQUIRED");
+  throw invalidPhc(`requires the parameter ${name}`, "FIELD_REQUIRED");
 }
 
 /** Decodes unpadded canonical base64, as in the PHC string format. */

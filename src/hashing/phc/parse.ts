@@ -34,7 +34,7 @@ export function parsePhc(text: string): SlowHash {
     return hash;
   }
   rejectLookAlike(text);
-  throw invalidPhc(`is in no supported format; it must begin with one of: ${ALLOWED}`);
+  throw invalidPhc(`has an unsupported format; it must begin with one of: ${ALLOWED}`);
 }
 
 /** Parses a hash of any cost. Returns undefined if it is in no supported format; throws `INVALID_ARGUMENT` if it is malformed. */
@@ -65,7 +65,7 @@ function parseBcrypt(text: string): SlowHash<BcryptParameters> {
 function parseArgon2(text: string): SlowHash<Argon2Parameters> {
   const fields = parseFields(text, ["m", "t", "p"]);
   if (fields.version !== "19") {
-    const version = fields.version ?? "16, because it states none";
+    const version = fields.version ?? "16, the default";
     throw invalidPhc(`the version of Argon2 is ${version}; only v=19 can be computed`, "VALUE_NOT_ALLOWED");
   }
   const parameters = {

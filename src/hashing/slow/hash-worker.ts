@@ -23,8 +23,8 @@ export class HashWorker {
       resourceLimits: { maxOldGenerationSizeMb: HEAP_LIMIT },
     });
     this.#worker.unref();
-    this.#worker.on("error", (cause) => this.#ended.abort(new Error("a thread for slow hashes failed", { cause })));
-    this.#worker.on("exit", () => this.#ended.abort(new Error("a thread for slow hashes ended")));
+    this.#worker.on("error", (cause) => this.#ended.abort(new Error("a hashing thread failed", { cause })));
+    this.#worker.on("exit", () => this.#ended.abort(new Error("a hashing thread exited")));
   }
 
   /** Whether it can compute another hash. */
@@ -42,7 +42,7 @@ export class HashWorker {
 
   /** Ends the thread, as soon as it has computed its hash. The hash is not returned. */
   async terminate(): Promise<void> {
-    this.#ended.abort(new Error("a thread for slow hashes was ended"));
+    this.#ended.abort(new Error("a hashing thread was stopped"));
     await this.#worker.terminate();
   }
 }

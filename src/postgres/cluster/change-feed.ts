@@ -119,7 +119,7 @@ class Session implements FeedSession {
     await this.#run(this.#sql`DELETE FROM nodes WHERE lease_id = ${this.id}`);
   }
 
-  end(reason = new Error("the session was ended")): void {
+  end(reason = new Error("the session was closed")): void {
     if (this.#ended.signal.aborted) return;
     this.#ended.abort(reason);
     void this.#opening.end({ timeout: 0 });

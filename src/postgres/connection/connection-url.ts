@@ -80,7 +80,7 @@ function hostsOf(text: string, choice: URLSearchParams, field: string): Host[] {
       : names.split(",").map((name) => ({ name, port: "" }));
   const portTexts = ports?.split(",") ?? hosts.map(({ port }) => port);
   if (portTexts.length !== 1 && portTexts.length !== hosts.length)
-    throw invalidArgument(field, `has ${hosts.length} host(s) and ${portTexts.length} ports: give one for each host`);
+    throw invalidArgument(field, `has ${hosts.length} host(s) and ${portTexts.length} ports: set one port for each host`);
   return hosts.map(({ name }, place) => ({
     name: toName(name, hosts.length === 1, field),
     port: toPort(portTexts[portTexts.length === 1 ? 0 : place] ?? "", field),

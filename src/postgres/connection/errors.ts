@@ -47,9 +47,9 @@ export function databaseError(error: unknown): unknown {
   if (code === QUERY_CANCELED) return tooLate(error);
   const foreign = FOREIGN_SETTINGS.get(code);
   if (foreign !== undefined)
-    return new ForeignSettingError(`the session has a foreign setting: ${foreign}`, { cause: error });
-  if (LOGIN_REJECTED.has(code)) return unavailable("the database does not let this service in", error);
-  return UNREACHABLE.test(code) ? unavailable("the database cannot be reached", error) : error;
+    return new ForeignSettingError(`the session has an unexpected setting: ${foreign}`, { cause: error });
+  if (LOGIN_REJECTED.has(code)) return unavailable("the database rejected the login", error);
+  return UNREACHABLE.test(code) ? unavailable("the database is unreachable", error) : error;
 }
 
 /** What a log may say of an error of the database (PostgreSQL docs, 54.8). The other fields may contain values of the row. */

@@ -75,7 +75,7 @@ export function openPrimary(options: DatabaseOptions): Opening {
   async function end(how: { readonly timeout: number }): Promise<void> {
     if (how.timeout === 0) {
       stop();
-      found.reject(Object.assign(new Error("the connection was given up"), { code: "CONNECTION_ENDED" }));
+      found.reject(Object.assign(new Error("the connection attempt was cancelled"), { code: "CONNECTION_ENDED" }));
     }
     await found.promise.then(
       (sql) => sql.end(how),
