@@ -232,7 +232,7 @@ const CHECKED_REACTIONS = {
     transport/listener/closing 2, transport/listener/http2 6, transport/listener/protocol-detection 1, transport/listener/server 3`,
   "removed at the end of the call": `client/retries 1, postgres/cluster/leases 1, transport/wire/deadline 1`,
   "the promise or signal is of the same call": `cluster/barriers 1, cluster/membership 2,
-    cluster/renewals 1, embedded-postgres/ownership 1, keys/bulk 1, lib/maybe-promise 2, lib/with-timeout 2,
+    cluster/renewals 1, embedded-postgres/ownership 1, keys/bulk 1, lib/maybe-promise 2, lib/race-signal 2, lib/with-timeout 2,
     postgres/cluster/change-committer 2, postgres/keys/copy-rows 1, transport/pipeline/access-log 1, transport/pipeline/call-pipeline 1,
     transport/pipeline/concurrency-limiter 1, transport/fast-path/call 2,
     transport/connect/unary 1`,

@@ -78,12 +78,12 @@ function hostsOf(text: string, choice: URLSearchParams, field: string): Host[] {
     names === undefined
       ? text.split(",").map((one) => splitHost(one, field))
       : names.split(",").map((name) => ({ name, port: "" }));
-  const portTexts = ports?.split(",") ?? hosts.map(({ port }) => port);
-  if (portTexts.length !== 1 && portTexts.length !== hosts.length)
-    throw invalidArgument(field, `has ${hosts.length} host(s) and ${portTexts.length} ports: set one port for each host`);
+  const numbers = ports?.split(",") ?? hosts.map(({ port }) => port);
+  if (numbers.length !== 1 && numbers.length !== hosts.length)
+    throw invalidArgument(field, `has ${hosts.length} host(s) and ${numbers.length} ports: set one port for each host`);
   return hosts.map(({ name }, place) => ({
     name: toName(name, hosts.length === 1, field),
-    port: toPort(portTexts[portTexts.length === 1 ? 0 : place] ?? "", field),
+    port: toPort(numbers[numbers.length === 1 ? 0 : place] ?? "", field),
   }));
 }
 
