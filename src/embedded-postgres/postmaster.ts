@@ -108,14 +108,9 @@ function followLog(child: ChildProcess, log: Log): readonly string[] {
 }
 
 /** PostgreSQL's severities above `info` (PostgreSQL docs, table 19.2). */
-const levels: ReadonlyMap<string, Level> = new Map([
-  ["WARNING", "warn"],
-  ["ERROR", "warn"],
-  ["FATAL", "warn"],
-  ["PANIC", "error"],
-]);
+const LEVELS: Readonly<Record<string, Level>> = { WARNING: "warn", ERROR: "warn", FATAL: "warn", PANIC: "error" };
 
 /** Returns the level of a line such as `FATAL:  role "x" does not exist`. */
 export function levelOf(line: string): Level {
-  return levels.get(/^[A-Z]+(?=: )/.exec(line)?.[0] ?? "") ?? "info";
+  return LEVELS[/^[A-Z]+(?=: )/.exec(line)?.[0] ?? ""] ?? "info";
 }

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
 
@@ -26,7 +26,21 @@ export async function openMetricsPort(
   onFault: (error: unknown) => void,
 ): Promise<MetricsPort> {
   let scrape: Scrape | undefined;
-  const server = createServer(handler(() => scrape, allowedHosts, onFault));
+  const server = createServer(async ({ method, url = "", headers: { host = "" } }, response) => {
+    const reject = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
+    const isAllowed = isLoopbackHost(host) || isAddressHost(host) || isListedHost(host, allowedHosts);
+    if (!isAllowed) return reject(403, "the Host must be a loopback name, an IP address, or in KEYHOLD_ALLOWED_HOSTS");
+    if (url.split("?")[0] !== "/metrics") return reject(404, "metrics are at /metrics");
+    if (method !== "GET" && method !== "HEAD") return reject(405, "/metrics allows GET and HEAD only");
+    if (scrape === undefined) return reject(503, "the server is starting");
+    try {
+      const text = await scrape();
+      return response.writeHead(200, { "content-type": CONTENT_TYPE }).end(text);
+    } catch (error) {
+      onFault(error);
+      return reject(500, "the metrics could not be read");
+    }
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port }, resolve);
@@ -41,29 +55,6 @@ export async function openMetricsPort(
         server.close(() => resolve());
         server.closeAllConnections();
       }),
-  };
-}
-
-function handler(
-  currentScrape: () => Scrape | undefined,
-  allowedHosts: readonly string[],
-  onFault: (error: unknown) => void,
-): RequestListener {
-  return async ({ method, url = "", headers: { host = "" } }, response) => {
-    const reject = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
-    const isAllowed = isLoopbackHost(host) || isAddressHost(host) || isListedHost(host, allowedHosts);
-    if (!isAllowed) return reject(403, "the Host must be a loopback name, an IP address, or in KEYHOLD_ALLOWED_HOSTS");
-    if (url.split("?")[0] !== "/metrics") return reject(404, "metrics are at /metrics");
-    if (method !== "GET" && method !== "HEAD") return reject(405, "/metrics allows GET and HEAD only");
-    const scrape = currentScrape();
-    if (scrape === undefined) return reject(503, "the server is starting");
-    try {
-      const text = await scrape();
-      return response.writeHead(200, { "content-type": CONTENT_TYPE }).end(text);
-    } catch (error) {
-      onFault(error);
-      return reject(500, "the metrics could not be read");
-    }
   };
 }
 
