@@ -52,13 +52,10 @@ function remaining(deadline: number): number {
   return deadline === Number.POSITIVE_INFINITY ? 0 : Math.max(1, Math.ceil(deadline - systemMonotonic()));
 }
 
-function isRetryable(method: DescMethod, error: ConnectError): boolean {
+function isRetryable({ idempotency, input }: DescMethod, error: ConnectError): boolean {
   if (NOT_EXECUTED.has(errorReason(error))) return true;
-  return error.code === Code.Unavailable && isIdempotent(method);
-}
-
-function isIdempotent({ idempotency, input }: DescMethod): boolean {
-  return idempotency !== MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN || hasRequestId(input);
+  const isIdempotent = idempotency !== MethodOptions_IdempotencyLevel.IDEMPOTENCY_UNKNOWN || hasRequestId(input);
+  return isIdempotent && error.code === Code.Unavailable;
 }
 
 /** Returns milliseconds: exponential backoff with jitter, after any `Retry-After`. */

@@ -71,18 +71,14 @@ async function inspect(clusterDir: string): Promise<LockOwner | null> {
   if (file === undefined) return null;
   const { pid, socketDir } = file;
   const found = await describeProcess(pid);
-  if (found !== undefined && (await serves(pid, found.command, clusterDir))) {
+  // The working directory of a server is its data folder, whatever its path. Where it cannot be read, the command line decides.
+  if (found !== undefined && ((await worksIn(pid, clusterDir)) ?? found.command.includes(`-D ${clusterDir} `))) {
     const mark = found.command.split(ownerMark)[1];
     const keyholdPid = mark === undefined ? null : Number.parseInt(mark, 10);
     return { pid, keyholdPid, isOrphan: keyholdPid !== null && keyholdPid !== found.parent };
   }
   const isServed = socketDir !== undefined && (await answers(socketDir));
   return isServed ? { pid, keyholdPid: null, isOrphan: false } : null;
-}
-
-/** The working directory of a server is its data folder, whatever its path. Where it cannot be read, the command line decides. */
-async function serves(pid: number, command: string, clusterDir: string): Promise<boolean> {
-  return (await worksIn(pid, clusterDir)) ?? command.includes(`-D ${clusterDir} `);
 }
 
 /**

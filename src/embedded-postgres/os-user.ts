@@ -50,7 +50,8 @@ export async function chooseOsUsers(request: OsUserRequest): Promise<OsUsers> {
 async function drop({ dataDir, binaries }: OsUserRequest, owner: UserIds): Promise<OsUsers> {
   const programs = dirname(dirname(binaries.postgres));
   const paths = [dataDir, programs];
-  await makeTraversable(dataDir);
+  // Lets other users traverse the data folder. Its files have modes of their own.
+  await chmod(dataDir, (await stat(dataDir)).mode | 0o011);
   await makeExecutable(programs, binaries);
   const inaccessible = await Promise.all(paths.map((path) => firstInaccessible(path, owner))).catch(({ message }) => {
     throw noOsUser(`user ${owner.uid} cannot be used (${message})`, "allow it to change its user");
@@ -78,11 +79,6 @@ async function nest({ binaries }: OsUserRequest): Promise<OsUsers> {
   if (failure !== undefined)
     throw noOsUser(`user ${dedicated.uid} is not mapped, nor can a namespace be made (${failure})`, remedy);
   return { server: nested, initializer: nested };
-}
-
-/** Lets other users traverse the data folder. Its files have modes of their own. */
-async function makeTraversable(dataDir: string): Promise<void> {
-  await chmod(dataDir, (await stat(dataDir)).mode | 0o011);
 }
 
 /** With a strict umask, npm installs the programs readable by root only. They are public. */

@@ -87,13 +87,13 @@ async function runDatabaseChecks(context: CheckContext): Promise<NamedFinding[]>
 /** Runs checks sequentially: the database has one connection. */
 async function runAll<C extends CheckContext>(checks: Checks<Check<C>>, context: C): Promise<NamedFinding[]> {
   const found: NamedFinding[] = [];
-  for (const [name, check] of Object.entries(checks))
-    found.push(...named(name, await check(context).catch((reason) => [checkFailed(reason)])));
+  for (const [name, check] of Object.entries(checks)) {
+    const findings = await check(context).catch((reason) => [
+      error(`the check failed: ${explain(reason)}`, "fix the cause and run keyhold doctor again"),
+    ]);
+    found.push(...named(name, findings));
+  }
   return found;
-}
-
-function checkFailed(reason: unknown): Finding {
-  return error(`the check failed: ${explain(reason)}`, "fix the cause and run keyhold doctor again");
 }
 
 /** Returns the findings of a check with its name. */
