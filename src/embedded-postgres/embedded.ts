@@ -88,10 +88,7 @@ async function prepare(dataDir: string, options: EmbeddedOptions): Promise<Postm
   // Root may have restored or edited files, and earlier releases ran PostgreSQL with the user id of root.
   const changed = await changeOwnerOfTree(clusterDir, users.server);
   if (changed > 0)
-    options.log(
-      "info",
-      `changed the owner to user ${users.server.owner?.uid} the owner of ${changed} files in ${clusterDir}`,
-    );
+    options.log("info", `changed the owner of ${changed} files in ${clusterDir} to user ${users.server.owner?.uid}`);
   const socketDir = await makeSocketDir(clusterDir, users.server);
   return { ...options, runAs: users.server, program: binaries.postgres, clusterDir, socketDir };
 }

@@ -307,7 +307,7 @@ describe("database checks", () => {
     onTestFinished(async () => void (await runAsSuperuser([`ALTER ${target} RESET ${name}`])));
     await runAsSuperuser([`ALTER ${target} SET ${name} = '${value}'`]);
     const finding = expect.stringMatching(`^warning ALTER ${target} SET ${name} = '${value}': Keyhold overrides it`);
-    const isOk = expect.stringMatching("^ok the database and the role leave");
+    const isOk = expect.stringMatching("^ok the database and the role do not change session settings");
     expect(await found("session_settings")).toEqual([kind === "foreign" ? finding : isOk]);
   });
 

@@ -93,7 +93,7 @@ if (isRoot)
       await run("sh", ["-c", `cd "$1" && chown ${ofRoot === "." ? "-R" : ""} root ${ofRoot}`, "sh", clusterDir]);
       const lines: string[] = [];
       const server = await start(dataDir, { log: (level, message) => lines.push(`${level} ${message}`) });
-      expect(lines[0]).toMatch(/^info made user 65530 the owner of \d+ files in /);
+      expect(lines[0]).toMatch(/^info changed the owner of \d+ files in .* to user 65530$/);
       expect(await keptIn(server.url)).toContain(1);
       expect((await run("find", [clusterDir, "!", "-uid", "65530"])).stdout).toBe("");
     });
