@@ -135,7 +135,7 @@ describe("a lease", () => {
   test("is refused to a node that is notified by another database than the one with the keys", async () => {
     const [{ url }, other] = [await database(), await database()];
     const node = await newNode(url, "a", { listenUrl: other.url });
-    await expect(node.membership.join()).rejects.toThrow("leads to another database");
+    await expect(node.membership.join()).rejects.toThrow("lead to different databases");
     expect(node.membership.lease.isFresh).toBe(false);
   });
 });
