@@ -70,7 +70,7 @@ function readRequest(parameters: FormParameters) {
   if (parameters.has("client_secret")) {
     throw invalidArgument(
       "client_secret",
-      "must not be set; authenticate in the Authorization header",
+      "must not be set; authenticate with the Authorization header",
       "VALUE_NOT_ALLOWED",
     );
   }

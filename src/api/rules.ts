@@ -38,7 +38,7 @@ function messageCheck(desc: DescMessage): Check {
 }
 
 function unsupported(field: DescField): Error {
-  return new Error(`${field}: a buf.validate rule that src/api/rules.ts does not support`);
+  return new Error(`${field}: src/api/rules.ts does not support this buf.validate rule`);
 }
 
 /** Returns only the rules that are set: with proto2, a field that is not set has its default in the prototype. */

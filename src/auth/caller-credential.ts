@@ -23,7 +23,7 @@ export const bearerOrPasswordOf: CredentialOf = (authorization) => {
 
 function credentialIn(authorization: string | undefined, scheme: RegExp, form: string): string {
   if (authorization === undefined) {
-    throw unauthenticated(`missing header Authorization: ${form}`, { reason: "MISSING" });
+    throw unauthenticated(`the Authorization header is missing; it must have the form ${form}`, { reason: "MISSING" });
   }
   const [, credential] = scheme.exec(authorization) ?? [];
   if (credential === undefined) throw malformed(form);
@@ -31,7 +31,7 @@ function credentialIn(authorization: string | undefined, scheme: RegExp, form: s
 }
 
 function malformed(form: string): Error {
-  return unauthenticated(`the header Authorization must have the form ${form}`, { reason: "MALFORMED" });
+  return unauthenticated(`the Authorization header must have the form ${form}`, { reason: "MALFORMED" });
 }
 
 /** Returns the password in Base64 (RFC 7617 §2), which OAuth clients encode like a form value before (RFC 6749 §2.3.1). */

@@ -40,7 +40,7 @@ const DEFAULT_TTL = 90 * 86_400_000;
 function lifetimesFor(ttl: string | undefined, { maxKeyTtl }: Lifetimes): Lifetimes {
   if (ttl !== NO_EXPIRY) return { maxKeyTtl, defaultKeyTtl: Math.min(DEFAULT_TTL, maxKeyTtl ?? DEFAULT_TTL) };
   if (maxKeyTtl === null) return UNLIMITED;
-  throw invalidArgument("--ttl", "must not be none: KEYHOLD_MAX_KEY_TTL limits the lifetime of keys", "OUT_OF_RANGE");
+  throw invalidArgument("--ttl", 'must not be "none": KEYHOLD_MAX_KEY_TTL limits the lifetime of keys', "OUT_OF_RANGE");
 }
 
 /** Creates an admin token. Only the secret goes to standard output, for scripts. */
@@ -63,7 +63,7 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
       );
       const { key, secret } = await issueKey(keys, operator(), input);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
-      if (secret === null) throw new TypeError("issueKey returned no secret without a request id");
+      if (secret === null) throw new TypeError("issueKey was called without a request id, but returned no secret");
       const record = issuedApiKey(key, keys.clock.now());
       const answer = create(CreateIssuedApiKeyResponseSchema, { secret, issuedApiKey: record });
       return { secret, answer, record: answer.issuedApiKey };

@@ -20,7 +20,7 @@ export function showCluster(options: OutputOptions): Promise<void> {
   return withResources(async ({ database }) => {
     const nodes = await listNodes(database);
     if (options.json === true) await writeJson(nodes.map(toJson));
-    else if (nodes.length === 0) note("no server is running on this database");
+    else if (nodes.length === 0) note("no running server uses this database");
     else await write(tableText([headerOf(HEADER), ...nodes.map(columnsOf)]));
   });
 }

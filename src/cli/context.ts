@@ -11,7 +11,7 @@ export interface Context {
   readonly caFile: string | null;
 }
 
-const REMEDY = "run keyhold login again, or remove it";
+const REMEDY = "run keyhold login again, or remove the file";
 
 /** Reads a context; null if there is none. Throws `INVALID_ARGUMENT` if others may read or change it, since it says where tokens are sent. */
 export async function readContext(path: string): Promise<Context | null> {
@@ -25,7 +25,7 @@ export async function readContext(path: string): Promise<Context | null> {
   const value = parseJson(text);
   const { url, token_file: tokenFile = null, ca_file: caFile = null } = isJsonObject(value) ? value : {};
   if (typeof url !== "string" || !isPath(tokenFile) || !isPath(caFile))
-    throw invalidArgument(path, `is not a context of keyhold; ${REMEDY}`);
+    throw invalidArgument(path, `is not a valid keyhold context; ${REMEDY}`);
   return { url: serverUrl(path, url), tokenFile, caFile };
 }
 

@@ -19,16 +19,16 @@ export const HASH_ENCODING_NAMES = ["hex", "base64", "base64url"] as const;
 
 /** Adds the options of hashes. Text around the raw key may be a secret, such as a pepper, so it is never an argument. */
 export function withHash(command: Command): Command {
-  const file = "file with the text that was put";
+  const file = "file containing the text that was added";
   return command
     .addOption(
-      new Option("--hash-algorithm <name>", "algorithm of the hashes, if it has no salt").choices(HASH_ALGORITHM_NAMES),
+      new Option("--hash-algorithm <name>", "hash algorithm, for hashes without a salt").choices(HASH_ALGORITHM_NAMES),
     )
-    .addOption(new Option("--hash-encoding <name>", "encoding of these hashes").choices(HASH_ENCODING_NAMES))
-    .option("--hmac-key-id <id>", "key of the HMAC, from `hmac-keys create`")
+    .addOption(new Option("--hash-encoding <name>", "encoding of the hashes").choices(HASH_ENCODING_NAMES))
+    .option("--hmac-key-id <id>", "HMAC key, as created with `hmac-keys create`")
     .option("--hash-prefix-file <file>", `${file} before the raw key when it was hashed, such as a pepper`)
     .option("--hash-suffix-file <file>", `${file} after the raw key`)
-    .addOption(timeOption("--adopt-before-time", "when a key expires unless it was verified before"));
+    .addOption(timeOption("--adopt-before-time", "time when a key expires unless it is verified before then"));
 }
 
 /** What is stated once for all hashes, by the fields of `raw_key_hash`; a row may state another value. */

@@ -10,14 +10,14 @@ import { openRemote, type RemoteOptions } from "./remote.ts";
 export async function login(options: RemoteOptions): Promise<void> {
   const config = readClientConfig();
   const { contextFile } = config;
-  if (contextFile === null) throw invalidArgument("HOME", "is required: the context is stored in the home folder");
+  if (contextFile === null) throw invalidArgument("HOME", "is required: the context is stored in the home directory");
   const pathOf = (option: string | undefined, variable: string | null) => {
     const path = option ?? variable;
     return path === null ? null : resolve(path);
   };
   const tokenFile = pathOf(options.tokenFile, config.tokenFile);
   if (tokenFile === null && config.token !== null)
-    throw invalidArgument("--token-file", "is required: the context has the path of a token, not the token");
+    throw invalidArgument("--token-file", "is required: the context stores the path of a token, not the token");
   const { issuedApiKeys, url } = await openRemote(options);
   await issuedApiKeys.listIssuedApiKeys({ pageSize: 1 }).catch((error: unknown) => {
     // A token with other scopes is valid too.

@@ -15,7 +15,7 @@ export function withRemote(command: Command): Command {
   return withJson(command)
     .option("--url <url>", "server URL (default: KEYHOLD_URL, or http://127.0.0.1:4420)")
     .option("--token-file <file>", "file with the admin token (default: KEYHOLD_TOKEN_FILE, or KEYHOLD_TOKEN)")
-    .option("--ca-file <file>", "additional trusted certificates, PEM (default: KEYHOLD_CA_FILE)");
+    .option("--ca-file <file>", "file of additional trusted certificates in PEM format (default: KEYHOLD_CA_FILE)");
 }
 
 /** Adds `--output`, which prints one field for scripts. */
@@ -48,7 +48,9 @@ export function withKeyFields(command: Command): Command {
     .option("--name <name>", "display name")
     .option("--actor <actor_id>", "owner of the key")
     .addOption(scopeOption("scopes of the key"))
-    .addOption(ttlOption("lifetime such as 90d (default: that of the server, which is no expiry unless configured)"))
+    .addOption(
+      ttlOption("lifetime, such as 90d (default: the server's default lifetime, which is no expiry unless configured)"),
+    )
     .addOption(timeOption("--expire-time", "when the key expires, such as 2030-01-31T12:00:00Z"))
     .addOption(allowIpOption("addresses from which the key is accepted, such as 203.0.113.0/24 (default: any)"))
     .addOption(pairsOption("--metadata", "metadata"));
@@ -113,7 +115,7 @@ export function pairsOption(flag: string, description: string, form = "name=valu
 
 export function positiveInteger(text: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError("Must be a whole number from 1.");
+  throw new InvalidArgumentError("Must be a whole number of at least 1.");
 }
 
 export function wholeNumber(text: string): number {

@@ -38,7 +38,7 @@ function addServerCommands(program: Command): void {
   program
     .command("serve")
     .description("run the server until SIGINT or SIGTERM")
-    .option("--workers <count>", "number of processes that serve the port, or auto for one per core")
+    .option("--workers <count>", "number of worker processes, or auto for one per CPU core")
     .action(async (options) => (await import("./serve.ts")).serve(options));
   program
     .command("worker", { hidden: true })
@@ -55,21 +55,21 @@ function addSecretCommands(program: Command): void {
     .command("admin")
     .description("administrative access")
     .command("token")
-    .description("admin tokens: issued keys with scopes over Keyhold itself");
+    .description("admin tokens: issued keys with scopes that administer Keyhold itself");
   withJson(token.command("create"))
-    .description("create an admin token and print it, once")
+    .description("create an admin token and print it; it is shown only once")
     .requiredOption("--name <name>", "display name")
-    .addOption(scopeOption(`what it permits (default: ${ADMIN_SCOPE})`, ADMIN_SCOPES))
+    .addOption(scopeOption(`scopes of the token (default: ${ADMIN_SCOPE})`, ADMIN_SCOPES))
     .option("--actor <actor_id>", "owner of the token", "admin")
-    .option("--restrict-to <actor_id...>", "actors to whose keys the token is restricted (default: any)")
-    .option("--ttl <duration>", "lifetime such as 30d; none: no expiry (default: 90d)")
+    .option("--restrict-to <actor_id...>", "restrict the token to the keys of these actors (default: any)")
+    .option("--ttl <duration>", 'lifetime, such as 30d, or "none" for no expiry (default: 90d)')
     .addOption(allowIpOption("addresses from which the token is accepted, such as 203.0.113.0/24 (default: any)"))
     .option("--out <file>", "write the token to a new file (mode 0600) instead of stdout")
     .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));
   withJson(token.command("renew"))
-    .description("move the expiry of an admin token that has not expired; its secret stays the same")
-    .argument("<key_id>", "key id of the token, as in `keyhold doctor` and in the alert")
-    .option("--ttl <duration>", "lifetime from now, such as 30d; none: no expiry (default: 90d)")
+    .description("change the expiry of an unexpired admin token; its secret stays the same")
+    .argument("<key_id>", "key id of the token, as shown by `keyhold doctor` and in the alert")
+    .option("--ttl <duration>", 'lifetime from now, such as 30d, or "none" for no expiry (default: 90d)')
     .action(async (keyId, options) => (await import("./admin-token.ts")).renewAdminToken(keyId, options));
   const signingKeys = program.command("signing-keys").description("keys that sign derived JWTs");
   withJson(signingKeys.command("list"))
@@ -84,12 +84,12 @@ function addSecretCommands(program: Command): void {
     .addOption(
       new Option(
         "--algorithm <name>",
-        "algorithm of the new key (default: KEYHOLD_SIGNING_ALGORITHM, or that of the active key)",
+        "algorithm of the new key (default: KEYHOLD_SIGNING_ALGORITHM, or the active key's algorithm)",
       ).choices(ALGORITHM_NAMES),
     )
     .action(async (options) => (await import("./signing-keys.ts")).rotateSigningKeys(options));
   withJson(signingKeys.command("revoke"))
-    .description("delete a signing key; its tokens are rejected from then on, and an active key is replaced")
+    .description("delete a signing key; its tokens are then rejected, and an active key is replaced")
     .argument("<kid>", "kid from `signing-keys list`")
     .option("--force", "revoke the active key even if it cannot be unwrapped (root secret lost)")
     .action(async (kid, options) => (await import("./signing-keys.ts")).revokeSigningKeys(kid, options));
@@ -99,7 +99,7 @@ function addSecretCommands(program: Command): void {
     .action(async (options) => (await import("./secrets.ts")).listSecrets(options));
   withJson(secrets.command("rotate"))
     .description("add a new root secret to the root secret file, and wrap the signing keys under it")
-    .option("--stage", "add it as accepted but not yet used, while servers run; promote it when every server has it")
+    .option("--stage", "add it as accepted but not used yet; promote it when every server has it")
     .action(async (options) => (await import("./secrets.ts")).rotateSecret(options));
   withJson(secrets.command("promote"))
     .description("make a staged root secret the current one, after every server has restarted with it")
@@ -116,7 +116,7 @@ function addOperatorCommands(program: Command): void {
     .description("let servers use a database that they reject because it has lost durable changes")
     .action(async (options) => (await import("./cluster.ts")).acceptCurrentDatabase(options));
   withRemote(program.command("login"))
-    .description("store URL and token file for the commands that call a running server, after a check of both")
+    .description("check and store the server URL and token file for commands that call a running server")
     .action(async (options) => (await import("./login.ts")).login(options));
   withJson(program.command("doctor"))
     .description("check configuration, database, secrets and clocks, and print remedies; read-only")

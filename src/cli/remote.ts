@@ -83,7 +83,7 @@ async function trustCertificates(name: string, file: string): Promise<void> {
     // Throws on a text that is not a certificate.
     for (const certificate of certificates.length === 0 ? [text] : certificates) new X509Certificate(certificate);
   } catch {
-    throw invalidArgument(name, `${shownPath(file)} contains no certificate in PEM form`);
+    throw invalidArgument(name, `${shownPath(file)} contains no certificate in PEM format`);
   }
   tls.setDefaultCACertificates([...tls.getCACertificates("default"), ...certificates]);
 }

@@ -22,7 +22,7 @@ const registry = createRegistry(
 export function restJson(message: Message): JsonObject {
   const schema = registry.getMessage(message.$typeName);
   const json = schema && toJson(schema, message, { useProtoFieldName: true, alwaysEmitImplicit: true });
-  if (!isJsonObject(json)) throw new TypeError(`${message.$typeName} is not an object in JSON`);
+  if (!isJsonObject(json)) throw new TypeError(`${message.$typeName} is not a JSON object`);
   return json;
 }
 

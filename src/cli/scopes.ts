@@ -14,12 +14,12 @@ export function parseScopes(field: string, text: string): string[] {
   if (text.trimStart().startsWith("[")) return listed(field, parseJson(text));
   const [separator] = OTHER_SEPARATOR.exec(text) ?? [];
   if (separator !== undefined)
-    throw invalidArgument(field, `contains "${separator}"; separate scopes by spaces, or write a JSON array`);
+    throw invalidArgument(field, `contains "${separator}"; separate scopes with spaces, or use a JSON array`);
   return text.split(/\s+/).filter(Boolean);
 }
 
 function listed(field: string, value: unknown): string[] {
-  if (!Array.isArray(value)) throw invalidArgument(field, "must be a list of strings, or a string separated by spaces");
+  if (!Array.isArray(value)) throw invalidArgument(field, "must be a list of strings, or a space-separated string");
   return value.map((scope, index) => {
     if (typeof scope === "string" && scope !== "") return scope;
     throw invalidArgument(`${field}[${index}]`, "must be a non-empty string");

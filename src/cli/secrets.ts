@@ -26,7 +26,7 @@ export function listSecrets({ json = false }: OutputOptions): Promise<void> {
 
 /** Macaroons are not stored, so they cannot be counted. */
 const MACAROONS =
-  "Macaroons and page tokens are not counted: drop a retired root secret only after the longest-lived macaroon has expired.";
+  "Macaroons and page tokens are not counted: remove a retired root secret only after the longest-lived macaroon has expired.";
 
 function columnsOf(use: RootSecretUse): string[] {
   const { needed: _, ...cells } = toJson(use);
@@ -41,9 +41,10 @@ function toJson(use: RootSecretUse) {
 
 function verdict(use: RootSecretUse): string {
   if (use.state === "current") return "in use";
-  if (use.state === "staged") return "keep: not used yet; `keyhold secrets promote` makes it the current one";
-  if (use.state === "missing") return "missing: these keys are rejected until it is configured as a retired one";
-  return isNeeded(use) ? "keep: the counted items depend on it" : "can be dropped";
+  if (use.state === "staged") return "keep: not used yet; run `keyhold secrets promote` to make it current";
+  if (use.state === "missing")
+    return "missing: these keys are rejected until it is configured as a retired root secret";
+  return isNeeded(use) ? "keep: the counted items still depend on it" : "can be removed";
 }
 
 export interface RotateSecretOptions extends OutputOptions {
@@ -62,7 +63,7 @@ export async function rotateSecret({ stage = false, json }: RotateSecretOptions)
   const id = rootSecretId(secret);
   const counts = stage ? NONE_WRAPPED : await rewrapUnderCurrent();
   const result = { id, state: stage ? "staged" : "current", file, ...counts };
-  const rotated = `Root secret ${id} is now the current one in ${file}. Back up the file.\n${rewrapped(counts)}`;
+  const rotated = `Root secret ${id} is now current in ${file}. Back up the file. ${rewrapped(counts)}`;
   await writeResult({ json }, result, stage ? staged(id, file) : rotated);
 }
 
@@ -75,10 +76,10 @@ async function requireNoServer(resources: Resources): Promise<void> {
 
 function staged(id: string, file: string): string {
   return [
-    `Root secret ${id} is staged in ${file}: accepted, not yet used. Back up the file.`,
-    "1. Copy the file to every server, and restart each.",
+    `Root secret ${id} is staged in ${file}: it is accepted but not used yet. Back up the file.`,
+    "1. Copy the file to every server, and restart every server.",
     `2. Run \`keyhold secrets promote ${id}\`.`,
-    "3. Copy the file to every server again, and restart each to use the new one.",
+    "3. Copy the file to every server again, and restart every server to use the new root secret.",
   ].join("\n");
 }
 
@@ -87,14 +88,15 @@ export async function promoteSecret(id: string, options: OutputOptions): Promise
   const wasCurrent = await withResources((resources) => promote(resources, id));
   const counts = await rewrapUnderCurrent();
   const result = { id, state: "current", ...counts, restart_needed: !wasCurrent };
-  const change = `Root secret ${id} is now the current one. Restart every server to use it.\n`;
+  const change = `Root secret ${id} is now current. Restart every server to use it.
+`;
   await writeResult(options, result, `${wasCurrent ? "" : change}${rewrapped(counts)}`);
 }
 
 async function promote(resources: Resources, id: string): Promise<boolean> {
   const { rings, signing } = resources;
   if (rings.digest.find(id) === undefined)
-    throw invalidArgument("id", "is not the id of a root secret of this configuration");
+    throw invalidArgument("id", "no root secret with this id is configured; run `keyhold secrets list`");
   await requireActiveKey(signing);
   if (rings.digest.current.id === id) return true;
   const file = requireSecretFile();
@@ -110,7 +112,7 @@ async function requireRestarted(resources: Resources, file: string): Promise<voi
   const { mtime } = await stat(file);
   const behind = (await listLive(resources)).filter(({ joinTime }) => joinTime < mtime);
   if (behind.length === 0) return;
-  throw new Error(`not restarted since the secret was staged: ${namesOf(behind)}; restart them first`);
+  throw new Error(`servers not restarted since the secret was staged: ${namesOf(behind)}; restart them first`);
 }
 
 async function listLive({ database }: Resources): Promise<NodeStatus[]> {
@@ -121,10 +123,7 @@ function namesOf(nodes: readonly NodeStatus[]): string {
   return nodes.map(({ name }) => name).join(", ");
 }
 
-const STEPS = `comes from the environment, which a command cannot change. Either move it to a file and set KEYHOLD_ROOT_SECRET_FILE,
-or rotate manually: 1. generate a new one (openssl rand -base64 32), add it to KEYHOLD_ROOT_SECRETS_RETIRED of every server, and restart
-them; 2. set it as KEYHOLD_ROOT_SECRET, add the old one to KEYHOLD_ROOT_SECRETS_RETIRED, and restart them; 3. run \`keyhold secrets
-promote <id>\` with the id from \`keyhold secrets list\`, to wrap the signing keys under it`;
+const STEPS = `comes from the environment, which a command cannot change. Either move it to a file and set KEYHOLD_ROOT_SECRET_FILE, or rotate manually: 1. generate a new root secret (openssl rand -base64 32), add it to KEYHOLD_ROOT_SECRETS_RETIRED on every server, and restart the servers; 2. set the new root secret as KEYHOLD_ROOT_SECRET, add the old root secret to KEYHOLD_ROOT_SECRETS_RETIRED, and restart the servers; 3. run \`keyhold secrets promote <id>\` with the id from \`keyhold secrets list\`, to wrap the signing keys with the new root secret`;
 
 /** Returns the path of the file with the root secrets. Throws `INVALID_ARGUMENT` with instructions if they come from the environment. */
 function requireSecretFile(): string {
@@ -145,6 +144,10 @@ function rewrapUnderCurrent(): Promise<typeof NONE_WRAPPED> {
 }
 
 function rewrapped({ signing_keys, hash_secrets }: typeof NONE_WRAPPED): string {
-  const hashes = hash_secrets === 0 ? "" : `HMAC keys and texts around raw keys: ${hash_secrets}.\n`;
-  return `Signing keys wrapped under it: ${signing_keys}.\n${hashes}Run \`keyhold secrets list\` to see what still depends on the retired ones.`;
+  const hashes =
+    hash_secrets === 0
+      ? ""
+      : `HMAC keys and text added before or after raw keys: ${hash_secrets}.
+`;
+  return `Signing keys wrapped with this root secret: ${signing_keys}. ${hashes}Run \`keyhold secrets list\` to see what still depends on the retired root secrets.`;
 }

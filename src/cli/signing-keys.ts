@@ -11,7 +11,7 @@ export function listSigningKeys(options: OutputOptions): Promise<void> {
     if (options.json === true) return writeJson(keys.map(toJson));
     const lines = keys.map(({ kid, publicJwk, createTime, retireTime, tokensExpireTime }) => {
       const state = retireTime === null ? "active" : `retired ${retireTime.toISOString()}`;
-      const tokens = tokensExpireTime === null ? "no tokens" : `tokens until ${tokensExpireTime.toISOString()}`;
+      const tokens = tokensExpireTime === null ? "no tokens" : `tokens valid until ${tokensExpireTime.toISOString()}`;
       return `${kid}  ${publicJwk.alg}  created ${createTime.toISOString()}  ${state}  ${tokens}\n`;
     });
     return write(lines);

@@ -21,5 +21,5 @@ export function withToken(transport: Transport, source: TokenSource): Transport 
 /** Checks the token before `Headers` does, whose error would quote it. */
 function checkToken(token: string): string {
   if (BEARER_TOKEN.test(token)) return token;
-  throw new TypeError("token: must be a bearer token (RFC 6750): no spaces, no line break, not empty");
+  throw new TypeError("token: must be a non-empty bearer token (RFC 6750) without spaces or line breaks");
 }

@@ -33,7 +33,7 @@ function checkBaseUrl(baseUrl: string | undefined): string {
   const url = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (baseUrl !== undefined && url !== undefined && /^https?:$/.test(url.protocol) && !url.username && !url.password)
     return baseUrl;
-  throw new TypeError("baseUrl: must be an http or https URL without user and password");
+  throw new TypeError("baseUrl: must be an http or https URL without a user or password");
 }
 
 /** Rejects a response that is not of the Connect protocol (https://connectrpc.com/docs/protocol, "Unary-Response"). */
@@ -42,7 +42,7 @@ async function checkResponse(baseUrl: string, response: Response): Promise<Respo
   const type = headers.get("content-type") ?? "";
   if (status === 200 ? type === "application/proto" : await isConnectError(response.clone(), type)) return response;
   const what = status === 200 ? `HTTP 200 with content type ${type || "none"}` : `HTTP ${status}`;
-  const message = `${baseUrl} responded with ${what}, unlike Keyhold${status < 500 ? "; check the URL" : ""}`;
+  const message = `${baseUrl} responded with ${what}, which is not a response of Keyhold${status < 500 ? "; check the URL" : ""}`;
   throw new ConnectError(message, codeFromHttpStatus(status), headers);
 }
 

@@ -128,7 +128,7 @@ export class OtherServerError extends KeyholdError {
   constructor(server: ServerId, expected: ServerId) {
     super(
       "DATABASE_UNAVAILABLE",
-      `the connections for keys lead to server ${server}, and the one for notifications to ${expected}: KEYHOLD_DATABASE_URL and KEYHOLD_DATABASE_LISTEN_URL must lead to the same server`,
+      `the connections for keys go to server ${server}, but the connection for notifications goes to ${expected}: KEYHOLD_DATABASE_URL and KEYHOLD_DATABASE_LISTEN_URL must point to the same server`,
     );
   }
 }

@@ -72,21 +72,21 @@ export class DatabaseHistory {
   /** Returns a description of what the database lacks; null if nothing is known to be missing. */
   #lossOf({ server, lsn, promotedAt }: SessionPosition, known: ServerId): string | null {
     if (systemIdentifierOf(server) !== systemIdentifierOf(known))
-      return `it is another database: its system identifier is ${systemIdentifierOf(server)}, and was ${systemIdentifierOf(known)}`;
+      return `it is a different database: its system identifier is ${systemIdentifierOf(server)}, but was ${systemIdentifierOf(known)}`;
     const [timeline, before] = [timelineOf(server), timelineOf(known)];
-    if (timeline < before) return `it is on timeline ${timeline}, and was on ${before}: a backup was restored`;
+    if (timeline < before) return `it is on timeline ${timeline}, but was on ${before}: a backup was restored`;
     const last = this.#positions.at(-1)?.lsn ?? 0n;
     const end = timeline === before ? lsn : promotedAt;
     if (end === null || end >= last) return null;
-    const what = timeline === before ? "a backup was restored" : `a standby was promoted to timeline ${timeline}`;
+    const what = timeline === before ? "a backup was restored" : `a promoted standby started timeline ${timeline}`;
     const kept = this.#positions.findLast((one) => one.lsn <= end);
     const since = kept === undefined ? "" : `, so changes since ${new Date(kept.time).toISOString()} may be lost`;
-    return `${what}, whose write-ahead log ends at ${lsnText(end)}, ${last - end} bytes before ${lsnText(last)}, which was durable${since}`;
+    return `${what}: its WAL ends at ${lsnText(end)}, ${last - end} bytes before ${lsnText(last)} (known to be durable)${since}`;
   }
 
   #timelineNote({ server, promotedAt }: SessionPosition, known: ServerId): HistoryNote | null {
     if (timelineOf(server) === timelineOf(known)) return null;
-    const what = `a standby was promoted: timeline ${timelineOf(server)} after ${timelineOf(known)}`;
+    const what = `a standby was promoted: the database is on timeline ${timelineOf(server)}, but was on ${timelineOf(known)}`;
     if (promotedAt !== null)
       return { level: "info", message: `${what}; no change that was known to be durable is missing` };
     return { level: "warn", message: `${what}; it was restarted since, so it is unknown which changes are missing` };

@@ -199,7 +199,7 @@ export class Membership implements ServerObserver {
         this.#history.note(position);
         // Connections to the previous server may still be open and would answer with its state.
         if (this.#lastServer !== null && this.#lastServer !== session.server)
-          onDisconnect(new Error("the server has changed"));
+          onDisconnect(new Error("the database server has changed"));
         this.#lastServer = session.server;
         // No notification covers what was read before the lease existed.
         onInvalidateAll();
@@ -266,9 +266,9 @@ export class Membership implements ServerObserver {
     if (isOff === this.#isClockOff) return;
     this.#isClockOff = isOff;
     const side = offset > 0 ? "ahead of" : "behind";
-    const difference = new Error(`they differ by at least ${(Math.abs(offset) / 1000).toFixed(1)} s`);
-    if (isOff) this.#options.log("warn", `the clock of this server is ${side} the database's`, difference);
-    else this.#options.log("info", "the clock of this server agrees with the database's");
+    const difference = new Error(`the clocks differ by at least ${(Math.abs(offset) / 1000).toFixed(1)} s`);
+    if (isOff) this.#options.log("warn", `this server's clock is ${side} the database clock`, difference);
+    else this.#options.log("info", "this server's clock agrees with the database clock");
   }
 
   /** Statements are answered by another server than that of this session, so its notifications are worthless. */
@@ -281,7 +281,7 @@ export class Membership implements ServerObserver {
     this.#session = undefined;
     this.lease.end();
     if (this.#over.signal.aborted) return;
-    this.#options.log("warn", "the change feed was lost", reason);
+    this.#options.log("warn", "the connection to the change feed was lost", reason);
     // With a grace the cache is kept: until the next lease its verdicts are marked as stale, and it is cleared before that.
     if (this.#options.staleGrace === 0 || reason instanceof OtherServerError) this.#options.onInvalidateAll();
   }

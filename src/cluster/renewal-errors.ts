@@ -11,7 +11,7 @@ export class LateError extends Error {
 
 export class NotReplicatedError extends Error {
   constructor() {
-    super("the synchronous standby of the database did not confirm a renewal of the lease");
+    super("the synchronous standby did not confirm the lease renewal");
   }
 }
 

@@ -37,7 +37,7 @@ export const SECRET_REGEXP = new RegExp(`^${SECRET_PATTERN}$`);
 /** Parses a prefix. Throws `INVALID_ARGUMENT` naming `field`. */
 export function parseSecretPrefix(text: string, field = "KEYHOLD_SECRET_PREFIX"): SecretPrefix {
   if (isSecretPrefix(text)) return text;
-  throw invalidArgument(field, "must be a lower-case letter and up to 15 lower-case letters and digits");
+  throw invalidArgument(field, "must be a lower-case letter followed by up to 15 lower-case letters or digits");
 }
 
 /** Formats an issued secret. Throws `RangeError` unless the payload has 64 bytes. */
@@ -60,11 +60,11 @@ export function parseSecretFormat(text: string): SecretFormat | undefined {
 /** Returns why a text that begins like an issued secret is none, as the end of a sentence about it. */
 export function mistakeInSecret(text: string): string {
   const body = text.slice(text.indexOf(VERSION) + VERSION.length);
-  if (/[^0-9A-Za-z]/.test(body)) return "has a character other than letters and digits";
+  if (/[^0-9A-Za-z]/.test(body)) return "contains a character that is not a letter or a digit";
   if (body.length !== BODY_DIGITS) {
     return `has ${body.length < BODY_DIGITS ? "fewer" : "more"} than ${BODY_DIGITS} characters after ${VERSION}`;
   }
-  return "has a wrong character: its checksum does not match";
+  return "contains an incorrect character: the checksum does not match";
 }
 
 /** Returns the text before the body, such as `kh_v1_`. */

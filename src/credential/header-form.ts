@@ -2,11 +2,11 @@
 const PLAIN = /^[!-+\--~]*$/;
 
 const OBSTACLES = [
-  [/[\r\n]/, "contains a line break, which no header can carry"],
-  [/[^\P{Cc}\r\n\t]/u, "contains control characters, which no header can carry"],
-  [/^[ \t]|[ \t]$/, "begins or ends with a space or tab, which is removed from a header"],
-  [/,/, "contains a comma, at which a header may be split"],
-  [/[^\p{ASCII}]/u, "contains characters outside of ASCII, which clients encode in different ways"],
+  [/[\r\n]/, "contains a line break, which is not allowed in a header"],
+  [/[^\P{Cc}\r\n\t]/u, "contains control characters, which are not allowed in a header"],
+  [/^[ \t]|[ \t]$/, "begins or ends with a space or tab, which HTTP strips from header values"],
+  [/,/, "contains a comma, which can cause the header to be split"],
+  [/[^\p{ASCII}]/u, "contains non-ASCII characters, which clients encode differently"],
 ] as const;
 
 const NONE: readonly string[] = [];

@@ -10,11 +10,11 @@ const MISTAKES: readonly (readonly [description: string, form: RegExp])[] = [
   ["is in quotation marks: remove them", new RegExp(`^${QUOTES}|${QUOTES}$`)],
   ["begins with an authentication scheme: send only what follows it", /^(?:bearer|basic|token|apikey|api-key):?\s/i],
   ["contains an invisible character: remove it", /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/u],
-  ["contains white space: does it contain more than the credential?", /\s/],
+  ["contains white space: send only the credential", /\s/],
 ];
 
 const NORMALIZATION = "has characters with two Unicode forms (NFC, NFD): send the form that was imported";
-const NOT_ASCII = "contains a character that is not ASCII: is it correct?";
+const NOT_ASCII = "contains a non-ASCII character: check that this is the correct credential";
 
 /** All descriptions that `mistakeIn` returns. */
 export const MISTAKE_DESCRIPTIONS: readonly string[] = [

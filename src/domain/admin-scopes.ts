@@ -41,7 +41,7 @@ export function checkReservedScopes(scopes: readonly string[], field: string): v
     scope.startsWith(RESERVED_SCOPE_PREFIX) && !ADMIN_SCOPES.some((adminScope) => adminScope === scope);
   const violations = scopes.flatMap((scope, index) => {
     if (!isUnknown(scope)) return [];
-    const description = `is not a scope of Keyhold${suggestion(scope, ADMIN_SCOPES) || `: ${ADMIN_SCOPES.join(", ")}`}`;
+    const description = `is not a Keyhold scope${suggestion(scope, ADMIN_SCOPES) || `: ${ADMIN_SCOPES.join(", ")}`}`;
     return [{ field: `${field}[${index}]`, description, reason: "VALUE_NOT_ALLOWED" as const }];
   });
   if (violations.length > 0) throw invalidArguments(violations);

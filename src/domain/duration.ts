@@ -58,7 +58,7 @@ export function parseDuration(text: string, field: string, bounds: DurationBound
   if (units.length === 0 || !units.every((unit) => UNITS.has(unit)))
     throw invalidArgument(field, SYNTAX + hintFor(text));
   const repeated = units.find((unit, index) => units.indexOf(unit) < index);
-  if (repeated !== undefined) throw invalidArgument(field, `must have the unit "${repeated}" only once`);
+  if (repeated !== undefined) throw invalidArgument(field, `must not use the unit "${repeated}" more than once`);
   const total = terms.reduce((sum, term) => sum + toMilliseconds(term, field), 0n);
   if (total < bounds.min || total > bounds.max) {
     const range = `from ${formatDuration(bounds.min)} to ${formatDuration(bounds.max)}`;
@@ -69,7 +69,7 @@ export function parseDuration(text: string, field: string, bounds: DurationBound
 
 function hintFor(text: string): string {
   if (/^[+-]?P/i.test(text)) return "; an ISO 8601 duration such as P90D is not accepted: write 90d";
-  return text === text.toLowerCase() ? "" : "; the units are in lower case";
+  return text === text.toLowerCase() ? "" : "; units must be in lower case";
 }
 
 /**

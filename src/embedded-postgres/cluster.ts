@@ -76,7 +76,7 @@ async function assertFree(clusterDir: string): Promise<void> {
   if (names.length === 0) return;
   throw new KeyholdError(
     "DATABASE_UNAVAILABLE",
-    `${clusterDir} contains files that are not PostgreSQL data: move them away`,
+    `${clusterDir} contains files that are not PostgreSQL data: move them to another directory`,
   );
 }
 

@@ -120,7 +120,7 @@ async function socketOf(rival: LockOwner, dataDir: string, timeoutMs: number): P
     const file = await untilReady(clusterDirOf(dataDir), rival.pid, gone, AbortSignal.timeout(timeoutMs));
     return file?.socketDir;
   } catch (cause) {
-    const message = `PostgreSQL process ${rival.pid} on ${dataDir} accepts no connections`;
+    const message = `PostgreSQL process ${rival.pid} on ${dataDir} is not accepting connections`;
     throw new KeyholdError("DATABASE_UNAVAILABLE", message, { cause });
   }
 }

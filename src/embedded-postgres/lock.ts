@@ -34,7 +34,7 @@ async function stopOrphan(pid: number, clusterDir: string, log: Log): Promise<vo
   const over = new AbortController();
   await shutDown(pid, clusterDir, untilGone(pid, over.signal)).finally(() => over.abort());
   if (await describeProcess(pid))
-    throw new KeyholdError("DATABASE_UNAVAILABLE", `PostgreSQL process ${pid} did not exit`);
+    throw new KeyholdError("DATABASE_UNAVAILABLE", `PostgreSQL process ${pid} did not exit: stop it and try again`);
 }
 
 /** A server that shut down cleanly leaves no `postmaster.pid`. */

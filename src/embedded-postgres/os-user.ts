@@ -54,7 +54,7 @@ async function drop({ dataDir, binaries }: OsUserRequest, owner: UserIds): Promi
   await chmod(dataDir, (await stat(dataDir)).mode | 0o011);
   await makeExecutable(programs, binaries);
   const inaccessible = await Promise.all(paths.map((path) => firstInaccessible(path, owner))).catch(({ message }) => {
-    throw noOsUser(`user ${owner.uid} cannot be used (${message})`, "allow it to change its user");
+    throw noOsUser(`user ${owner.uid} cannot be used to run PostgreSQL (${message})`, "allow Keyhold to switch users");
   });
   const parents = [...new Set(inaccessible)].filter((parent) => parent !== "");
   const runAs = (ids: UserIds): RunAs =>
@@ -63,21 +63,21 @@ async function drop({ dataDir, binaries }: OsUserRequest, owner: UserIds): Promi
       : { prefix: inMountNamespace(paths, parents, ids), ids: {}, owner: ids };
   const users: OsUsers = { server: runAs(owner), initializer: runAs(nobody) };
   const failure =
-    (await failureOf(users.server, ["test", "-x", dataDir]).then((no) => no && `it cannot enter ${dataDir}: ${no}`)) ??
+    (await failureOf(users.server, ["test", "-x", dataDir]).then((no) => no && `it cannot access ${dataDir}: ${no}`)) ??
     (await failureOf(users.server, [binaries.postgres, "--version"]));
   if (failure === undefined) return users;
   throw noOsUser(
-    `user ${owner.uid} cannot run it (${failure})`,
-    "move the data folder and Keyhold out of private folders",
+    `user ${owner.uid} cannot run PostgreSQL (${failure})`,
+    "move the data directory and Keyhold out of directories that only their owner can access",
   );
 }
 
 async function nest({ binaries }: OsUserRequest): Promise<OsUsers> {
   const remedy = `map user ${dedicated.uid} into the user namespace`;
-  if ((await outsideUid(0)) === 0) throw noOsUser(`user ${dedicated.uid} is not mapped`, remedy);
+  if ((await outsideUid(0)) === 0) throw noOsUser(`user ${dedicated.uid} is not mapped in the user namespace`, remedy);
   const failure = await failureOf(nested, [binaries.postgres, "--version"]);
   if (failure !== undefined)
-    throw noOsUser(`user ${dedicated.uid} is not mapped, nor can a namespace be made (${failure})`, remedy);
+    throw noOsUser(`user ${dedicated.uid} is not mapped, and no user namespace can be created (${failure})`, remedy);
   return { server: nested, initializer: nested };
 }
 
@@ -100,7 +100,7 @@ async function outsideUid(uid: number): Promise<number | undefined> {
 function noOsUser(why: string, remedy: string): KeyholdError {
   return new KeyholdError(
     "DATABASE_UNAVAILABLE",
-    `PostgreSQL does not run as root, and ${why}: start Keyhold as another user, set KEYHOLD_DATABASE_URL, or ${remedy}`,
+    `PostgreSQL cannot run as root, and ${why}: run Keyhold as a non-root user, set KEYHOLD_DATABASE_URL, or ${remedy}`,
   );
 }
 

@@ -170,7 +170,8 @@ function freeSlot({ schemes }: StoredHashing, { algorithm }: HashSchemeSpec): nu
   return slots.find((slot) => schemes.every((one) => one.slot !== slot));
 }
 
-const REMEDY = "a format is released when its keys are adopted or deleted; list them with the filter adopted = false";
+const REMEDY =
+  "a format or length becomes available again when its keys are adopted or deleted; to list the keys that are not adopted, use the filter adopted = false";
 
 /** Does not name those in use, which may be of actors to which the caller is not restricted. */
 function tooManySchemes({ algorithm }: HashSchemeSpec): KeyholdError {

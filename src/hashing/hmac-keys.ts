@@ -42,7 +42,7 @@ export async function createHmacKey(
   }
   throw new KeyholdError(
     "TOO_MANY_HMAC_KEYS",
-    `the maximum of ${MAX_HMAC_KEYS} HMAC keys is reached; delete one that no imported key needs`,
+    `the maximum of ${MAX_HMAC_KEYS} HMAC keys is reached; delete an HMAC key that no imported key needs`,
   );
 }
 
@@ -63,7 +63,7 @@ export async function deleteHmacKey(
   if (outcome === "deleted") return;
   // An id that does not exist may be a secret in the wrong place.
   if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", "no such HMAC key");
-  const message = `keys that were imported with the HMAC key ${hmacKeyId} are not adopted; verify or delete them first`;
+  const message = `some keys that were imported with the HMAC key ${hmacKeyId} are not adopted yet; verify or delete them first`;
   throw new KeyholdError("HMAC_KEY_IN_USE", message);
 }
 
@@ -75,5 +75,5 @@ async function findListed(store: HmacKeyStore, { hmacKeyId, createTime, createdB
 /** HMAC keys belong to no actor: who may handle the keys of some only must not see or use up those of all. */
 function requireUnrestricted({ restrictions: { actorIds } }: Principal): void {
   if (actorIds === null) return;
-  throw new KeyholdError("CALLER_NOT_PERMITTED", "a caller restricted to actors may not manage HMAC keys");
+  throw new KeyholdError("CALLER_NOT_PERMITTED", "a caller restricted to actors cannot manage HMAC keys");
 }

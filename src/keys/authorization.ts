@@ -32,7 +32,7 @@ export function assertManageableScopes(scopes: readonly string[], principal: Pri
 /** Requires that the principal may create keys of this actor. */
 export function assertActorAllowed(actorId: string, { restrictions: { actorIds } }: Principal): void {
   if (actorIds === null || actorIds.includes(actorId)) return;
-  throw notPermitted("the caller is restricted to actors other than actor_id", { field: "actor_id" });
+  throw notPermitted("actor_id must be one of the actors to which the caller is restricted", { field: "actor_id" });
 }
 
 /**

@@ -101,7 +101,7 @@ async function resume(
   const operation = existing ?? (await begin(context, principal, select, { ...request, requestId }));
   const { all } = context.rings.fingerprint;
   if (!all.some((key) => equalBytes(fingerprintOf(request, principal, key), operation.fingerprint)))
-    throw fieldError("REQUEST_ID_REUSED", "request_id", "was already used by an operation with other parameters");
+    throw fieldError("REQUEST_ID_REUSED", "request_id", "was already used for an operation with different parameters");
   return [operation, operation.changedCount === 0 ? Promise.resolve() : catchUp(bulk)];
 }
 

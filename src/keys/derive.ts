@@ -106,7 +106,7 @@ function toDerivedToken(
   if (Buffer.byteLength(token) > MAX_CREDENTIAL_BYTES) {
     throw invalidArgument(
       "scopes",
-      `make, with the audience and custom_claims, a token of more than ${MAX_CREDENTIAL_BYTES} bytes; request fewer scopes`,
+      `the token would exceed ${MAX_CREDENTIAL_BYTES} bytes with these scopes, the audience and custom_claims; request fewer scopes`,
       "TOO_LARGE",
     );
   }
@@ -141,5 +141,5 @@ function addClaims(inherited: JsonObject, added: JsonObject): JsonObject {
     return stated !== undefined && !equalJson(stated, value);
   })?.[0];
   if (changed === undefined) return { ...inherited, ...added };
-  throw fieldError("CLAIM_NOT_ALLOWED", "custom_claims", `the credential has another value for ${changed}`);
+  throw fieldError("CLAIM_NOT_ALLOWED", "custom_claims", `the credential has a different value for ${changed}`);
 }

@@ -48,7 +48,7 @@ function checkRawKey(context: ImportRules, input: ImportSourceInput): RawSource 
       if (rawKey === "") throw invalidArgument("raw_key", "is required without raw_key_hash", "FIELD_REQUIRED");
       if (context.looksLikeOurs(rawKey)) throw looksLikeOurs("raw_key");
       if (allowWeak || rawKey.length >= 2 * MIN_CHARACTERS || [...rawKey].length >= MIN_CHARACTERS) return;
-      const problem = `has fewer than ${MIN_CHARACTERS} characters and can be guessed; allow_weak imports it`;
+      const problem = `has fewer than ${MIN_CHARACTERS} characters and can be guessed; to import it anyway, set allow_weak`;
       throw invalidArgument("raw_key", problem, "STRING_TOO_SHORT");
     },
     () => rejectValue(lookupPrefix, "lookup_prefix", "requires raw_key_hash"),

@@ -127,7 +127,7 @@ async function settle<S extends { readonly item: Item }, T>(steps: readonly S[],
 }
 
 function lost(): KeyholdError {
-  return new KeyholdError("INTERNAL", "an import had no result");
+  return new KeyholdError("INTERNAL", "an import returned no result");
 }
 
 /** Returns the key to store, if the principal may import it. */
@@ -146,7 +146,7 @@ function authorize(context: KeysContext, principal: Principal, input: ParsedImpo
 /** Throws `CALLER_NOT_PERMITTED` for a salted hash of a restricted caller: a conflict of its prefix would reveal one of another actor's raw key. */
 function requireUnsharedNames(source: ImportSource, { restrictions: { actorIds } }: Principal): void {
   if (actorIds === null || !isSalted(source)) return;
-  const message = "a caller restricted to actors may not import a hash with a salt";
+  const message = "a caller restricted to actors cannot import a hash with a salt";
   throw new KeyholdError("CALLER_NOT_PERMITTED", message, { metadata: { field: "raw_key_hash.phc" } });
 }
 

@@ -25,7 +25,7 @@ export interface ListPosition {
 }
 
 const NEWEST_FIRST: ListOrder = { field: "create_time", isDescending: true };
-const ALLOWED = `${ORDER_FIELDS.join(", ")}; "desc" after it reverses the order`;
+const ALLOWED = `${ORDER_FIELDS.join(", ")}; to reverse the order, add "desc" after the field`;
 
 /**
  * Parses `order_by` (AIP-132) with one field, in snake_case or lowerCamelCase; empty means newest first. Throws `INVALID_ARGUMENT`.
@@ -35,7 +35,7 @@ const ALLOWED = `${ORDER_FIELDS.join(", ")}; "desc" after it reverses the order`
 export function parseOrder(text: string): ListOrder {
   const [name = "", direction, ...rest] = text.trim().split(/ +/);
   if (name === "") return NEWEST_FIRST;
-  if (text.includes(",")) throw invalidOrder(`more than one field; allowed: one of ${ALLOWED}`);
+  if (text.includes(",")) throw invalidOrder(`only one field is allowed; use one of ${ALLOWED}`);
   const wanted = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const field = ORDER_FIELDS.find((candidate) => candidate === wanted);
   if (field === undefined) {

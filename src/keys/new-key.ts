@@ -95,7 +95,7 @@ export function identify(input: NewKeyInput, source: RequestSource, keys: KeyRin
 /** Rejects a different request with the same request id: returning the other request's key would hide the mistake. */
 export function requireRepeat(input: NewKeyInput, source: RequestSource, stored: Uint8Array, keys: KeyRing): void {
   if (keys.all.some((key) => equalBytes(fingerprintOf(input, source, key), stored))) return;
-  throw fieldError("REQUEST_ID_REUSED", "request_id", "was already used by a request with other fields");
+  throw fieldError("REQUEST_ID_REUSED", "request_id", "was already used for a request with different parameters");
 }
 
 /** Returns a keyed hash of the request. It covers the raw key, hence the key. */

@@ -73,6 +73,6 @@ function tooManySecrets({ keyId }: ApiKey): KeyholdError {
   return keyError(
     "TOO_MANY_VALID_SECRETS",
     keyId,
-    `key ${keyId} has ${MAX_GRACE_SECRETS} older secrets in their grace period; wait until one expires, or rotate without a grace period`,
+    `key ${keyId} has ${MAX_GRACE_SECRETS} older secrets in their grace period; wait for a grace period to end, or rotate without a grace period`,
   );
 }

@@ -57,7 +57,7 @@ function rejectImmutable(key: ApiKey, { actorId, restrictedToActorIds }: KeyUpda
     : isOther(restrictedToActorIds, key.restrictedToActorIds)
       ? "restricted_to_actor_ids"
       : null;
-  const description = "is immutable; the key has another value";
+  const description = "is immutable, and the key has a different value";
   return field === null ? null : invalidArgument(`${key.kind}_api_key.${field}`, description, "IMMUTABLE_FIELD");
 }
 

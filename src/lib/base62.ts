@@ -24,7 +24,7 @@ export function encodeBase62Number(value: number, width: number): string {
     digits = ALPHABET.charAt(rest % 62) + digits;
     rest = Math.floor(rest / 62);
   }
-  if (rest !== 0 || !Number.isSafeInteger(value)) throw new RangeError(`not a number of ${width} base62 digits`);
+  if (rest !== 0 || !Number.isSafeInteger(value)) throw new RangeError(`not a base62 number with ${width} digits`);
   return digits;
 }
 

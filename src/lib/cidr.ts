@@ -30,13 +30,13 @@ export function parseCidr(text: string): ParsedCidr {
   const block = address.map((group, index) => group & maskOf(prefix, index));
   const cidr = `${formatAddress(block)}/${prefix}`;
   if (block.every((group, index) => group === address[index])) return { cidr };
-  return { problem: `has bits after the prefix of ${prefix}; the block that contains it is ${cidr}` };
+  return { problem: `has bits set to the right of the prefix of ${prefix}; use the containing block ${cidr}` };
 }
 
 function problemOf(address: string): string {
-  if (address.includes("%")) return "must not have a zone";
+  if (address.includes("%")) return "must not have an IPv6 zone identifier";
   if (/^[\d.]+$/.test(address) && /(?:^|\.)0\d/.test(address)) return "must not have leading zeros";
-  return "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address";
+  return "must be an IPv4 or IPv6 address, or a CIDR block such as 203.0.113.0/24 or 2001:db8::/32";
 }
 
 /** Returns the length of a prefix without the skipped bits; undefined if the text is none. */

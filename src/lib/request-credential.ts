@@ -23,8 +23,8 @@ export type FoundCredential = string | CredentialProblem | undefined;
 
 const DUPLICATE = problem("a credential is sent twice in the same place");
 const DIFFERENT = problem("the request has two different credentials");
-const MALFORMED = problem("a credential must be visible ASCII characters without a comma");
-const NOT_BEARER = problem("the header Authorization must have the form Bearer <credential>");
+const MALFORMED = problem("a credential must contain only visible ASCII characters and no comma");
+const NOT_BEARER = problem("the Authorization header must have the form Bearer <credential>");
 
 /**
  * Returns the credential in these places (RFC 6750 §2). The same credential in two of them is accepted, because it is clear which one is

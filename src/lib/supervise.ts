@@ -42,7 +42,7 @@ export async function supervise(name: string, start: Start, log: Log) {
       predecessor = current.exited;
       current = await startAgain(start, log, stopping.signal);
       if (stopping.signal.aborted) return current.stop();
-      log("info", `${name} accepts connections again (pid ${current.pid})`);
+      log("info", `${name} is accepting connections again (pid ${current.pid})`);
     }
   }
 

@@ -31,7 +31,7 @@ const OF_HOST: readonly unknown[] = ["EADDRNOTAVAIL", "ENOTFOUND", "EAI_AGAIN", 
 
 /** Returns the error of an address on which the server cannot listen. It names `<prefix>_PORT` or `<prefix>_HOST`. */
 export function cannotListen(prefix: string, { host, port }: Address, error: NodeJS.ErrnoException): KeyholdError {
-  if (error.code === "EADDRINUSE") return invalidArgument(`${prefix}_PORT`, `${port} is in use on ${host}`);
+  if (error.code === "EADDRINUSE") return invalidArgument(`${prefix}_PORT`, `${port} is already in use on ${host}`);
   const variable = OF_HOST.includes(error.code) ? `${prefix}_HOST` : `${prefix}_PORT`;
   return invalidArgument(variable, `cannot listen on ${host}:${port} (${error.code ?? error.message})`);
 }

@@ -38,7 +38,7 @@ async function listen(
   prefix: string,
   { tls }: Pick<Config, "tls">,
 ): Promise<string> {
-  const listenTextResolver = () => "the port is open";
+  const listenTextResolver = () => "the port is accepting connections";
   const url = await fastify.listen({ host, port, listenTextResolver }).catch((error) => {
     throw error.syscall === undefined ? error : cannotListen(prefix, { host, port }, error);
   });
@@ -66,6 +66,6 @@ async function readClientCa(file: string): Promise<Buffer> {
     new X509Certificate(pem);
     return pem;
   } catch {
-    throw invalidArgument(variable, `${file} contains no certificate in PEM form`);
+    throw invalidArgument(variable, `${file} contains no certificate in PEM format`);
   }
 }

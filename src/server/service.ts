@@ -205,14 +205,14 @@ function startJobs(
   jobs.start({
     name: "last_used",
     interval: LAST_USED_INTERVAL,
-    failureMessage: "last used times could not be written",
+    failureMessage: "the last_used_time of keys could not be written",
     runsAtStop: true,
     run: lastUsed.flush,
   });
   jobs.start({
     name: "hash_schemes",
     interval: HASH_SCHEMES_INTERVAL,
-    failureMessage: "hash formats that no key needs could not be removed",
+    failureMessage: "unused hash formats could not be removed",
     run: async () => void (await hashing.removeUnused()),
   });
   const readAdminTokens = jobs.start({

@@ -43,7 +43,7 @@ export async function withMetricsPort<T>(
   if (metrics === null) return work(null);
   const { openMetricsPort } = await import("../observability/metrics/port.ts");
   const port = await openMetricsPort(metrics, allowedHosts, (err) =>
-    logger.warn({ err }, "the metrics could not be read"),
+    logger.warn({ err }, "the metrics could not be collected"),
   ).catch((error) => {
     throw cannotListen("KEYHOLD_METRICS", metrics, error);
   });
@@ -88,7 +88,7 @@ export async function openForServing(
         "keys imported by a hash are rejected: their hash format cannot be unwrapped",
       ),
   });
-  if (resources.migrated.length > 0) logger.info({ migrations: resources.migrated }, "schema brought up to date");
+  if (resources.migrated.length > 0) logger.info({ migrations: resources.migrated }, "database schema migrated");
   return resources;
 }
 

@@ -28,7 +28,7 @@ export async function revokeSigningKey(
   // A retired key is deleted whether it unwraps or not, and never becomes active again.
   const newKey = record?.retireTime === null ? await replacementFor(context, force) : null;
   const { kid: revoked, replacement } = await store.revoke(kid, newKey, new Date(clock.now()));
-  if (revoked === null) throw invalidArgument("kid", `no such signing key ${kid}, or it is already revoked`);
+  if (revoked === null) throw invalidArgument("kid", `signing key ${kid} does not exist or is already revoked`);
   return { replacement };
 }
 

@@ -80,14 +80,14 @@ export function newestFirst(records: readonly SigningKeyRecord[]): SigningKeyRec
 /** The row comes from a database, to which a later release may have written. */
 function algorithmOf({ kid, publicJwk: { alg } }: SigningKeyName): SignatureAlgorithm {
   if (Object.hasOwn(ALGORITHMS, alg)) return ALGORITHMS[alg];
-  throw cannotUnwrap({ ...PURPOSE, name: kid }, `this release does not know its algorithm ${alg}`);
+  throw cannotUnwrap({ ...PURPOSE, name: kid }, `this release does not support its algorithm ${alg}`);
 }
 
 type SigningKeyName = Pick<NewSigningKey, "kid" | "publicJwk">;
 
 /** For the operator of a server that cannot start. */
 const REMEDY =
-  "Configure that root secret as a retired one and run `keyhold signing-keys rotate` before dropping it; if it is lost, run `keyhold signing-keys rotate --force` to create a new signing key: tokens of the old one are then rejected";
+  "Configure that root secret as a retired root secret and run `keyhold signing-keys rotate` before you remove it; if the root secret is lost, run `keyhold signing-keys rotate --force` to create a new signing key: tokens signed with the old key are then rejected";
 
 const PURPOSE = { purpose: "signing key", size: PRIVATE_KEY_SIZE, remedy: REMEDY } as const;
 

@@ -93,7 +93,7 @@ async function admit<T extends VerifiedCredential>(
   const credential = findCredential(PLACES, { header, originalUri: undefined });
   if (credential === undefined)
     // §3.1: without authentication information, no error code.
-    return reject(401, "send a credential as Authorization: Bearer or X-API-Key", { realm });
+    return reject(401, "send a credential in the Authorization: Bearer header or the X-API-Key header", { realm });
   if (typeof credential !== "string") return rejectAs("invalid_request", credential.problem, { realm });
   const clientIp = addressOf(socket.remoteAddress ?? "", headers["x-forwarded-for"]?.toString());
   const verdict = await verifier.verify(credential, { clientIp, requiredScopes, audience });
@@ -111,7 +111,9 @@ type Requirements = Pick<AdmissionOptions, "requiredScopes" | "audience" | "real
 
 function requireValid({ requiredScopes = [], audience, realm = "" }: Requirements): void {
   if (requiredScopes.length > MAX_REQUIRED_SCOPES || !requiredScopes.every((scope) => NAME.test(scope)))
-    throw new TypeError(`requiredScopes: at most ${MAX_REQUIRED_SCOPES} of 1 to 255 visible ASCII characters each`);
+    throw new TypeError(
+      `requiredScopes: at most ${MAX_REQUIRED_SCOPES} scopes of 1 to 255 visible ASCII characters each`,
+    );
   if (audience !== undefined && !NAME.test(audience))
     throw new TypeError("audience: must be 1 to 255 visible ASCII characters");
   if (!/^[ -~]*$/.test(realm)) throw new TypeError("realm: must be printable ASCII");

@@ -85,7 +85,7 @@ export function createTokenVerifier<T extends VerifiedCredential = never>(
 function requireAccess(token: VerifiedToken, { requiredScopes, audience }: Presentation): Verdict<VerifiedToken> {
   const allowed = token.audience;
   if (audience === undefined && allowed !== undefined) {
-    return rejected("AUDIENCE_MISMATCH", "the token has an audience, but this service names none");
+    return rejected("AUDIENCE_MISMATCH", "the token has an audience, but this service specifies none");
   }
   if (audience !== undefined && !allowed?.includes(audience)) {
     return rejected("AUDIENCE_MISMATCH", "the token is not for this audience");
@@ -118,7 +118,8 @@ async function verifyToken(token: string, findKey: FindKey, rules: JWTVerifyOpti
 /** Applies the server's rules for claims. */
 function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
   const set: unknown = payload;
-  if (!isJsonObject(set) || !isOurs(set)) return rejected("INVALID_FORMAT", "the claims are not those of Keyhold");
+  if (!isJsonObject(set) || !isOurs(set))
+    return rejected("INVALID_FORMAT", "the claims are not those of a Keyhold token");
   const audience = audienceOf(set);
   const credential = {
     keyId: set.key_id,
@@ -146,6 +147,6 @@ function toRejection(error: unknown): RejectedCredential<never> {
     return rejected("INVALID_FORMAT", "the token is not a well-formed JWT");
   }
   if (error instanceof errors.JOSEError)
-    return rejected("SIGNATURE_INVALID", "the token was not signed by this Keyhold server");
+    return rejected("SIGNATURE_INVALID", "the token was not issued by this Keyhold deployment");
   throw error;
 }

@@ -76,7 +76,7 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
       if (audience === null) return "SKIPPED";
       if (audience === undefined) {
         if (allowed === undefined) return "SKIPPED";
-        return denied("AUDIENCE_MISMATCH", "the token has an audience, but the request names none", credential);
+        return denied("AUDIENCE_MISMATCH", "the token has an audience, but the request specifies none", credential);
       }
       if (allowed?.includes(audience)) return "PASS";
       // RFC 7519 §4.1.3; like most JWT libraries, a token without an audience is not for the one that is required.

@@ -137,19 +137,19 @@ type Details = Partial<Record<ExplainedCheck["result"], string>>;
 const DETAILS: Readonly<
   Record<StateCheck["name"] | AccessCheck["name"], (credential: Valid, presentation: Presentation) => Details>
 > = {
-  REVOCATION: () => ({ PASS: "the key is not revoked, and its secret is in force" }),
+  REVOCATION: () => ({ PASS: "the key is not revoked, and its secret is valid" }),
   EXPIRY: ({ expireTime }) => ({
     PASS: expireTime === null ? "the key does not expire" : `the credential expires at ${expireTime.toISOString()}`,
     FAIL: `the credential expired at ${expireTime?.toISOString()}`,
   }),
   DISABLED: ({ key }) => ({
     PASS: "the key is not disabled",
-    FAIL: `the key is disabled since ${key.disableTime?.toISOString()}`,
+    FAIL: `the key has been disabled since ${key.disableTime?.toISOString()}`,
   }),
   ADDRESS: ({ key }, { clientIp }) => ({
     PASS: `client_ip is in ${key.allowedCidrs?.join(", ")}`,
     FAIL: `client_ip is ${clientIp === undefined ? "absent; allowed:" : "not in"} ${key.allowedCidrs?.join(", ")}`,
-    SKIPPED: "the key is not restricted to addresses",
+    SKIPPED: "the key is not restricted to specific IP addresses",
   }),
   AUDIENCE: ({ token }, { audience }) => ({
     PASS: `the token is for ${audience}`,

@@ -160,7 +160,7 @@ describe("a restricted caller may not", () => {
     expect({ status, ...body }).toMatchObject({ status: 200, success_count: 1, failure_count: 2 });
     expect(body.results.map((result: Record<string, string>) => result.error_message)).toEqual([
       "a key with the scope keyhold:admin must have restricted_to_actor_ids, with only actors to which the caller is restricted",
-      "the caller is restricted to actors other than actor_id",
+      "actor_id must be one of the actors to which the caller is restricted",
       undefined,
     ]);
   });

@@ -37,5 +37,5 @@ test("cluster status shows a dead server as gone until its lease is reused", asy
 test("cluster status reports that no server is running", async () => {
   const database = await createTestDatabase();
   const { stdout, stderr, code } = await status(database.url).finally(() => database.drop());
-  expect([stdout, stderr, code]).toEqual(["", "no server is running on this database\n", 0]);
+  expect([stdout, stderr, code]).toEqual(["", "no running server uses this database\n", 0]);
 });

@@ -24,13 +24,16 @@ async function occupyTwo(): Promise<number> {
 test.each(table(["1", "2"]))("a second server with %s worker(s) names the service port", async (workers) => {
   const port = await occupyTwo();
   const ended = await serveOn({ KEYHOLD_PORT: String(port), KEYHOLD_WORKERS: workers });
-  expect(ended).toMatchObject({ code: 2, stderr: `keyhold: KEYHOLD_PORT: ${port} is in use on 127.0.0.1\n` });
+  expect(ended).toMatchObject({ code: 2, stderr: `keyhold: KEYHOLD_PORT: ${port} is already in use on 127.0.0.1\n` });
 });
 
 test("names the metrics port if that is in use", async () => {
   const port = await occupyPort();
   const ended = await serveOn({ KEYHOLD_PORT: String(await freePort()), KEYHOLD_METRICS_PORT: String(port) });
-  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(`KEYHOLD_METRICS_PORT: ${port} is in use`) });
+  expect(ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`KEYHOLD_METRICS_PORT: ${port} is already in use`),
+  });
 });
 
 test("names a port that is taken during startup", async () => {
@@ -40,6 +43,6 @@ test("names a port that is taken during startup", async () => {
   // The primary checks the ports for its workers.
   const workers = () => ({ running: 1, configured: 1 });
   const starting = startService(toConfig(given), pino({ level: "silent" }), { workers });
-  await expect(starting).rejects.toThrow(`KEYHOLD_PORT: ${port} is in use on 127.0.0.1`);
+  await expect(starting).rejects.toThrow(`KEYHOLD_PORT: ${port} is already in use on 127.0.0.1`);
   await database.drop();
 });

@@ -89,8 +89,11 @@ describe("rotating the root secret of a running server:", () => {
   test("promotion wraps the signing keys, and a server that has it staged keeps working", async () => {
     await restart();
     const ended = await keyhold("secrets", "promote", staged);
-    expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
-    expect(ended.stdout).toContain("HMAC keys and texts around raw keys: 2.");
+    expect(ended).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining("Signing keys wrapped with this root secret: 1."),
+    });
+    expect(ended.stdout).toContain("HMAC keys and text added before or after raw keys: 2.");
     await expectNoSecret(ended);
     expect((await file.secrets())[1]).toBe(ROOT_SECRET);
     await makeOneOfEach();
@@ -147,7 +150,7 @@ describe("rotating the root secret of a running server:", () => {
     for (const { key_id } of [...body.issued_api_keys, ...imported.imported_api_keys]) await revoke(rest, key_id);
     expect((await list()).map(({ needed }) => needed)).toEqual([true, false]);
     const { stdout, stderr } = await keyhold("secrets", "list");
-    expect(stdout).toMatch(/ retired +0 +0 +0 +0 +0 +can be dropped$/m);
+    expect(stdout).toMatch(/ retired +0 +0 +0 +0 +0 +can be removed$/m);
     expect(stderr).toContain("Macaroons");
   });
 });

@@ -11,7 +11,10 @@ test("without a running server one step is enough", async () => {
   await stop();
   const before = await file.secrets();
   const ended = await keyhold("secrets", "rotate");
-  expect(ended).toMatchObject({ code: 0, stdout: expect.stringContaining("Signing keys wrapped under it: 1.") });
+  expect(ended).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("Signing keys wrapped with this root secret: 1."),
+  });
   await expectNoSecret(ended);
   expect((await file.secrets()).slice(1)).toEqual(before);
   await writeFile(file.path, `${(await file.secrets())[0]}\n`);
@@ -38,7 +41,7 @@ test("a root secret from the environment is not changed; the error lists the man
   const ended = await runKeyhold(["secrets", "rotate"], given);
   expect(ended).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("KEYHOLD_ROOT_SECRETS_RETIRED of every server"),
+    stderr: expect.stringContaining("KEYHOLD_ROOT_SECRETS_RETIRED on every server"),
   });
   expect(ended.stderr).not.toContain(secret);
 });

@@ -69,9 +69,14 @@ const CASES: readonly (readonly [string, () => string | Promise<string>, number,
     "the metrics port",
     () => metricsUrl(plain.log()).replace(/\/metrics$/, ""),
     1,
-    / responded with HTTP 404, unlike Keyhold; check the URL$/,
+    / responded with HTTP 404, which is not a response of Keyhold; check the URL$/,
   ],
-  ["a path below the server", () => `${plain.url}/sub`, 1, / responded with HTTP 404, unlike Keyhold/],
+  [
+    "a path below the server",
+    () => `${plain.url}/sub`,
+    1,
+    / responded with HTTP 404, which is not a response of Keyhold/,
+  ],
 ];
 
 test.each(table(CASES))("%s: the error names the URL and the cause", async (_, urlOf, code, cause) => {
@@ -99,12 +104,14 @@ test("a timeout names the server", async () => {
 
 test("a response of another server is an error", async () => {
   const url = await foreign((_request, response) => response.setHeader("content-type", "text/html").end("<p>Hello"));
-  expect(await failureOf(url, 1)).toMatch(/^http:\S+ responded with HTTP 200 .*text\/html.*, unlike Keyhold/);
+  expect(await failureOf(url, 1)).toMatch(
+    /^http:\S+ responded with HTTP 200 .*text\/html.*, which is not a response of Keyhold/,
+  );
 });
 
 test("a base URL with a password is rejected without quoting it", () => {
   const make = () => createKeyholdClient({ baseUrl: "http://me:secret@127.0.0.1:1" });
-  expect(make).toThrow(/^baseUrl: must be an http or https URL without user and password$/);
+  expect(make).toThrow(/^baseUrl: must be an http or https URL without a user or password$/);
 });
 
 test.each(table(["--ca-file", "KEYHOLD_CA_FILE", "NODE_EXTRA_CA_CERTS"]))(
@@ -123,6 +130,6 @@ test("a file without certificates is an error", async () => {
   );
   const key = join(TLS, "localhost.key.pem");
   expect(await failureOf(at(secure, "https"), 2, "--ca-file", key)).toBe(
-    `--ca-file: ${key} contains no certificate in PEM form`,
+    `--ca-file: ${key} contains no certificate in PEM format`,
   );
 });

@@ -58,8 +58,8 @@ async function look(node: number, credential: string): Promise<Seen> {
 }
 
 test("a server whose clock is off measures it, logs it, and tells the others", async () => {
-  await nodes[0]?.server.logged("the clock of this server is ahead of the database's");
-  await nodes[1]?.server.logged("the clock of this server is behind the database's");
+  await nodes[0]?.server.logged("this server's clock is ahead of the database clock");
+  await nodes[1]?.server.logged("this server's clock is behind the database clock");
   const pool = new Pool({ url: database.url, maxConnections: 1, statementTimeout: 10_000, prepare: false });
   try {
     const clocks = async () => (await listNodes(pool)).map(({ clockAhead }) => clockAhead ?? Number.NaN);

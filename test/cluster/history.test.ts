@@ -36,18 +36,18 @@ test.each([
   [
     "another system",
     { ...position(2, 9000n, 4000), server: "8/00000002/100.5" },
-    "its system identifier is 8, and was 7",
+    "its system identifier is 8, but was 7",
   ],
   [
     "the same timeline at an earlier position",
     position(2, 2500n, 4000),
-    "a backup was restored, whose write-ahead log ends at 0/9C4, 500 bytes before 0/BB8",
+    "a backup was restored: its WAL ends at 0/9C4, 500 bytes before 0/BB8",
   ],
-  ["an earlier timeline", position(1, 9000n, 4000), "it is on timeline 1, and was on 2"],
+  ["an earlier timeline", position(1, 9000n, 4000), "it is on timeline 1, but was on 2"],
   [
     "a timeline that begins too early",
     position(3, 9000n, 4000, { promotedAt: 1999n }),
-    "a standby was promoted to timeline 3, whose write-ahead log ends at 0/7CF",
+    "a promoted standby started timeline 3: its WAL ends at 0/7CF",
   ],
 ])("%s is refused with the missing part and the remedy", (_, found, reason) => {
   expect(() => known().check(found)).toThrow(reason);
@@ -64,7 +64,7 @@ describe("a new timeline", () => {
     const note = known().check(position(3, 9000n, 4000, { promotedAt: 3000n }));
     expect(note).toMatchObject({
       level: "info",
-      message: expect.stringContaining("timeline 3 after 2; no change that was known to be durable is missing"),
+      message: expect.stringContaining("timeline 3, but was on 2; no change that was known to be durable is missing"),
     });
   });
 

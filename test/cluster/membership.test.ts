@@ -123,7 +123,9 @@ describe("a lease", () => {
     const forgets = node.forgets();
     node.proxy.freeze();
     node.proxy.cut("rst");
-    await eventually(async () => node.log.some((line) => line.startsWith("the change feed was lost")));
+    await eventually(async () =>
+      node.log.some((line) => line.startsWith("the connection to the change feed was lost")),
+    );
     expect(node.forgets()).toBe(forgets);
     node.proxy.thaw();
     await eventually(async () => node.membership.lease.isFresh);

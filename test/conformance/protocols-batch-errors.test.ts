@@ -15,7 +15,7 @@ const exists = {
 };
 const reused = {
   ...exists,
-  error_message: "request_id: was already used by a request with other fields",
+  error_message: "request_id: was already used for a request with different parameters",
 };
 const invalid = {
   error_code: "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_INVALID_ARGUMENT",

@@ -196,7 +196,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "FAILED_PRECONDITION",
-      message: "keys that were imported with the HMAC key shared are not adopted; verify or delete them first",
+      message: "some keys that were imported with the HMAC key shared are not adopted yet; verify or delete them first",
     },
   ),
   TOO_MANY_HMAC_KEYS: fails(
@@ -209,7 +209,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "FAILED_PRECONDITION",
-      message: "the maximum of 100 HMAC keys is reached; delete one that no imported key needs",
+      message: "the maximum of 100 HMAC keys is reached; delete an HMAC key that no imported key needs",
     },
   ),
   TOO_MANY_HASH_SCHEMES: fails(
@@ -221,7 +221,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     {
       code: "FAILED_PRECONDITION",
       message: expect.stringMatching(
-        /^raw_key_hash: 8 hash formats without a salt are in use, the maximum; a format is released /,
+        /^raw_key_hash: 8 hash formats without a salt are in use, the maximum; a format or length becomes available /,
       ),
     },
   ),
@@ -248,8 +248,8 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "ALREADY_EXISTS",
-      message: "request_id: was already used by a request with other fields",
-      violations: { request_id: "was already used by a request with other fields" },
+      message: "request_id: was already used for a request with different parameters",
+      violations: { request_id: "was already used for a request with different parameters" },
     },
   ),
   API_KEY_ALREADY_REVOKED: fails(
@@ -314,7 +314,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     {
       code: "FAILED_PRECONDITION",
       message:
-        "key <id> has 16 older secrets in their grace period; wait until one expires, or rotate without a grace period",
+        "key <id> has 16 older secrets in their grace period; wait for a grace period to end, or rotate without a grace period",
       metadata: aKey,
     },
   ),
@@ -364,8 +364,8 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "PERMISSION_DENIED",
-      message: "custom_claims: the credential has another value for tenant",
-      violations: { custom_claims: "the credential has another value for tenant" },
+      message: "custom_claims: the credential has a different value for tenant",
+      violations: { custom_claims: "the credential has a different value for tenant" },
     },
   ),
   AUDIENCE_NOT_ALLOWED: fails(
@@ -386,7 +386,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     (call) => call(keys.verifyApiKey, { credential: "of no one" }, { authorization: "Basic dTpw" }),
     {
       code: "UNAUTHENTICATED",
-      message: "the header Authorization must have the form Bearer <admin token>",
+      message: "the Authorization header must have the form Bearer <admin token>",
       headers: { "www-authenticate": 'Bearer realm="keyhold"' },
     },
   ),

@@ -345,7 +345,7 @@ export const SCENARIOS: readonly Scenario[] = [
       results: [
         { ...valid, credential_type: "CREDENTIAL_TYPE_JWT", claims: CLAIMS },
         { ...OTHER_AUDIENCE, error_message: "the token is not for this audience" },
-        { ...OTHER_AUDIENCE, error_message: "the token has an audience, but the request names none" },
+        { ...OTHER_AUDIENCE, error_message: "the token has an audience, but the request specifies none" },
         { ...OTHER_AUDIENCE, error_message: "the token is not for this audience" },
         { ...valid, credential_type: "CREDENTIAL_TYPE_ISSUED_API_KEY" },
         {
@@ -455,10 +455,10 @@ export const SCENARIOS: readonly Scenario[] = [
         ["FORMAT", "PASS", "the credential is well-formed"],
         ["SIGNATURE", "PASS", "the credential was issued by this service and is unaltered"],
         ["EXISTENCE", "PASS", "key <id>"],
-        ["REVOCATION", "PASS", "the key is not revoked, and its secret is in force"],
+        ["REVOCATION", "PASS", "the key is not revoked, and its secret is valid"],
         ["EXPIRY", "PASS", "the credential expires at <time>"],
         ["DISABLED", "PASS", "the key is not disabled"],
-        ["ADDRESS", "SKIPPED", "the key is not restricted to addresses"],
+        ["ADDRESS", "SKIPPED", "the key is not restricted to specific IP addresses"],
         ["AUDIENCE", "SKIPPED", "the secret of a key has no audience"],
         ["SCOPES", "FAIL", "the credential lacks admin"],
       ].map(([name, result, detail]) => ({

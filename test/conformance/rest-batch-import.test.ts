@@ -63,7 +63,7 @@ describe("a batch", () => {
     expect(results.map(({ warnings }: Json) => warnings)).toEqual([
       [],
       [
-        "raw_key: contains a line break, which no header can carry",
+        "raw_key: contains a line break, which is not allowed in a header",
         expect.stringMatching(/^raw_key: contains a comma/),
       ],
     ]);

@@ -130,7 +130,7 @@ describe("a revocation of a signing key", () => {
 
   test("by a kid that begins with a hyphen, as one in 64 does", async () => {
     const { stderr } = await signingKeys("revoke", `-e${"A".repeat(41)}`, "--json");
-    expect(JSON.parse(stderr).error.message).toContain("no such signing key");
+    expect(JSON.parse(stderr).error.message).toContain("does not exist or is already revoked");
   });
 
   test("by the command: at its return no server accepts its tokens or publishes it", async () => {
@@ -158,7 +158,7 @@ describe("a revocation of a signing key", () => {
     expect(again).toMatchObject({
       code: 2,
       stdout: "",
-      stderr: expect.stringContaining("no such signing key …, or it is already revoked"),
+      stderr: expect.stringContaining("signing key … does not exist or is already revoked"),
     });
   });
 

@@ -102,7 +102,7 @@ function refusal(text: string): KeyholdError {
 }
 
 test.each([
-  ["90D", "the units are in lower case"],
+  ["90D", "units must be in lower case"],
   ["P90D", "an ISO 8601 duration such as P90D is not accepted: write 90d"],
   ["pt1h", "an ISO 8601 duration such as P90D is not accepted: write 90d"],
   ["90", "m (minutes)"],

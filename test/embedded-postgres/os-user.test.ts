@@ -140,7 +140,7 @@ if (isRoot)
     test("needs no namespace in a container, and another command finds the server", async () => {
       const dataDir = await makeDir();
       const output = await startOwner(dataDir, asInContainer).nextOutput();
-      if (!reachable) return expect(output.error).toContain("does not run as root");
+      if (!reachable) return expect(output.error).toContain("cannot run as root");
       expect((await stat(`/proc/${output.pid}`)).uid).toBe(dedicated.uid);
       expect((await stat(join(dataDir, "postgres"))).uid).toBe(dedicated.uid);
       expect((await startOwner(dataDir, asInContainer).nextOutput()).error).toContain("in use by process");
@@ -163,13 +163,17 @@ if (isRoot)
       await mkdir(dataDir);
       await chmod(dirname(dataDir), 0o700);
       const output = await startOwner(dataDir, asInContainer).nextOutput();
-      expect(output.error).toMatch(/does not run as root, and user 65530 cannot run it \(.*unshare.*private folders/);
+      expect(output.error).toMatch(
+        /cannot run as root, and user 65530 cannot run PostgreSQL \(.*unshare.*only their owner/,
+      );
     });
 
     test("in a user namespace without another user, runs the server in a nested namespace, unless root there is root outside", async () => {
       const dataDir = await makeDir();
       const asRootInside = { prefix: ["unshare", "--user", "--map-root-user", "--"] };
-      expect((await startOwner(dataDir, asRootInside).nextOutput()).error).toContain("user 65530 is not mapped");
+      expect((await startOwner(dataDir, asRootInside).nextOutput()).error).toContain(
+        "user 65530 is not mapped in the user namespace",
+      );
       if (!reachable) return;
       await chown(dataDir, nobody.uid, nobody.gid);
       const output = await startOwner(dataDir, { ...asRootInside, ...nobody }).nextOutput();

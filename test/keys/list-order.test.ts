@@ -13,7 +13,7 @@ test.each([
   expect(parseOrder(text)).toEqual(order);
 });
 
-const ALLOWED = 'create_time, expire_time, last_used_time, name; "desc" after it reverses the order';
+const ALLOWED = 'create_time, expire_time, last_used_time, name; to reverse the order, add "desc" after the field';
 
 test.each([
   ["id", `unknown field "id"; allowed: ${ALLOWED}`],
@@ -26,8 +26,8 @@ test.each([
   ["expire_time asc", 'unexpected text after expire_time; allowed: "desc"'],
   ["expire_time DESC", 'unexpected text after expire_time; allowed: "desc"'],
   ["expire_time desc desc", 'unexpected text after expire_time; allowed: "desc"'],
-  ["expire_time, name", `more than one field; allowed: one of ${ALLOWED}`],
-  ["name,", `more than one field; allowed: one of ${ALLOWED}`],
+  ["expire_time, name", `only one field is allowed; use one of ${ALLOWED}`],
+  ["name,", `only one field is allowed; use one of ${ALLOWED}`],
 ])("%j is rejected", (text, description) => {
   expect(() => parseOrder(text)).toThrow(
     expect.objectContaining({

@@ -30,9 +30,9 @@ test.each(BLOCKS)("%s is the block %s", (text, cidr) => {
 });
 
 const REFUSED = table([
-  ["203.0.113.7/24", "has bits after the prefix of 24; the block that contains it is 203.0.113.0/24"],
-  ["2001:db8::1/64", "has bits after the prefix of 64; the block that contains it is 2001:db8::/64"],
-  ["::ffff:10.0.0.1/104", "has bits after the prefix of 8; the block that contains it is 10.0.0.0/8"],
+  ["203.0.113.7/24", "has bits set to the right of the prefix of 24; use the containing block 203.0.113.0/24"],
+  ["2001:db8::1/64", "has bits set to the right of the prefix of 64; use the containing block 2001:db8::/64"],
+  ["::ffff:10.0.0.1/104", "has bits set to the right of the prefix of 8; use the containing block 10.0.0.0/8"],
   ["203.0.113.0/33", "must end with a prefix length from 0 to 32, such as /24"],
   ["203.0.113.0/", "must end with a prefix length from 0 to 32, such as /24"],
   ["203.0.113.0/024", "must end with a prefix length from 0 to 32, such as /24"],
@@ -41,12 +41,12 @@ const REFUSED = table([
   ["203.0.113.0/24/24", "must end with a prefix length from 0 to 32, such as /24"],
   ["::ffff:0:0/95", "must end with a prefix length from 96 to 128, such as /120"],
   ["2001:db8::/129", "must end with a prefix length from 0 to 128, such as /120"],
-  ["fe80::1%eth0/64", "must not have a zone"],
+  ["fe80::1%eth0/64", "must not have an IPv6 zone identifier"],
   ["010.0.0.0/8", "must not have leading zeros"],
-  ["example.com", "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address"],
-  ["10.0.0.0-10.0.0.9", "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address"],
-  ["*", "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address"],
-  ["", "must be a CIDR block of IPv4 or IPv6, such as 203.0.113.0/24 or 2001:db8::/32, or an address"],
+  ["example.com", "must be an IPv4 or IPv6 address, or a CIDR block such as 203.0.113.0/24 or 2001:db8::/32"],
+  ["10.0.0.0-10.0.0.9", "must be an IPv4 or IPv6 address, or a CIDR block such as 203.0.113.0/24 or 2001:db8::/32"],
+  ["*", "must be an IPv4 or IPv6 address, or a CIDR block such as 203.0.113.0/24 or 2001:db8::/32"],
+  ["", "must be an IPv4 or IPv6 address, or a CIDR block such as 203.0.113.0/24 or 2001:db8::/32"],
 ] as const);
 
 test.each(REFUSED)("%j is refused: %s", (text, problem) => {

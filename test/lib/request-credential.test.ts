@@ -145,6 +145,6 @@ test("a credential is always one that a client has written in one piece, and no 
 const NAMES = [
   "a credential is sent twice in the same place",
   "the request has two different credentials",
-  "a credential must be visible ASCII characters without a comma",
-  "the header Authorization must have the form Bearer <credential>",
+  "a credential must contain only visible ASCII characters and no comma",
+  "the Authorization header must have the form Bearer <credential>",
 ];

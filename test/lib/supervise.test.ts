@@ -65,7 +65,7 @@ test("retries until the start succeeds, and logs every failure", async () => {
     "error PostgreSQL exited unexpectedly: signal SIGKILL; restarting",
     "error Error: disk full",
     "error Error: disk still full",
-    "info PostgreSQL accepts connections again (pid 4)",
+    "info PostgreSQL is accepting connections again (pid 4)",
   ]);
   await server.stop();
   expect(last.stopped).toBe(true);
@@ -97,9 +97,9 @@ test("a failed server is replaced while it still runs; at most one overlaps its 
   expect(server.pid).toBe(3);
   expect(lines).toEqual([
     "worker failed: uncaught exception; starting a replacement",
-    "worker accepts connections again (pid 2)",
+    "worker is accepting connections again (pid 2)",
     "worker failed: uncaught exception; starting a replacement",
-    "worker accepts connections again (pid 3)",
+    "worker is accepting connections again (pid 3)",
   ]);
   await server.stop();
 });

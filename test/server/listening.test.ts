@@ -16,7 +16,7 @@ test("the error names the variable to change", async () => {
   const inUse = await listenFailure(taken);
   expect(inUse && cannotListen("KEYHOLD", taken, inUse)).toMatchObject({
     code: "INVALID_ARGUMENT",
-    message: `KEYHOLD_PORT: ${taken.port} is in use on 127.0.0.1`,
+    message: `KEYHOLD_PORT: ${taken.port} is already in use on 127.0.0.1`,
   });
   const elsewhere = await listenFailure(NOWHERE);
   expect(elsewhere && cannotListen("KEYHOLD_METRICS", NOWHERE, elsewhere).message).toBe(

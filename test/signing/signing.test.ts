@@ -204,7 +204,7 @@ describe("the algorithm of a new key", () => {
     await start();
     const later = { alg: "ML-DSA-44" } as unknown as PublicSigningJwk;
     store.records = store.records.map((record) => ({ ...record, publicJwk: later }));
-    await expect(rotateSigningKey(context())).rejects.toThrow("does not know its algorithm ML-DSA-44");
+    await expect(rotateSigningKey(context())).rejects.toThrow("does not support its algorithm ML-DSA-44");
     expect((await rotateSigningKey(context(), { force: true })).publicJwk.alg).toBe("EdDSA");
   });
 
@@ -459,7 +459,7 @@ describe("a revoked key", () => {
     await start();
     const before = await store.list();
     const unknown = revokeSigningKey(context(), unknownKid());
-    await expect(unknown).rejects.toThrow(/^kid: no such signing key [\w-]{43}, or it is already revoked$/);
+    await expect(unknown).rejects.toThrow(/^kid: signing key [\w-]{43} does not exist or is already revoked$/);
     expect(store.count("revoke")).toBe(1);
     expect(await store.list()).toEqual(before);
   });
@@ -512,7 +512,7 @@ describe("under another root secret", () => {
     await start();
     const failure = start({ ring: ringOf(roots[1]) });
     await expect(failure).rejects.toThrow(
-      /none of the configured root secrets, current or retired, .* `keyhold signing-keys rotate`/,
+      /it was not wrapped under any configured root secret, current or retired.* `keyhold signing-keys rotate`/,
     );
   });
 

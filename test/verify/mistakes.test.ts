@@ -29,14 +29,14 @@ const MISTAKES: readonly (readonly [what: string, change: Change, description: s
   [
     "a line break within",
     (text) => `${text.slice(0, 9)} ${text.slice(9)}`,
-    "contains white space: does it contain more than the credential?",
+    "contains white space: send only the credential",
   ],
   ["a composed letter", (text) => `${text}\u00e9`, NORMALIZATION],
   ["a decomposed letter", (text) => `${text}e\u0301`, NORMALIZATION],
   [
     "a dash",
     (text) => `${text.slice(0, 9)}\u2013${text.slice(9)}`,
-    "contains a character that is not ASCII: is it correct?",
+    "contains a non-ASCII character: check that this is the correct credential",
   ],
 ];
 
@@ -67,11 +67,11 @@ describe.each(["raw", "issued", "jwt", "macaroon"] as const)("a credential (%s) 
 test.each([
   ["a character too few", (text: string) => text.slice(0, -1), "has fewer than 94 characters after _v1_"],
   ["a character too many", (text: string) => `${text}0`, "has more than 94 characters after _v1_"],
-  ["a full stop", (text: string) => `${text.slice(0, -1)}.`, "has a character other than letters and digits"],
+  ["a full stop", (text: string) => `${text.slice(0, -1)}.`, "contains a character that is not a letter or a digit"],
   [
     "a wrong letter",
     (text: string) => `${text.slice(0, -1)}${text.endsWith("a") ? "b" : "a"}`,
-    "has a wrong character: its checksum does not match",
+    "contains an incorrect character: the checksum does not match",
   ],
 ])("an issued secret with %s is malformed, and the message says why", async (_, change, description) => {
   const { fixture, issued } = credentials();

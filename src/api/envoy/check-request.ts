@@ -79,7 +79,7 @@ function readHeader(reader: BinaryReader, text: string, fields: string[]): void 
       else rawValue = slice;
     }
   }
-  if (reader.pos !== end) throw new RangeError("a header field exceeds its length");
+  if (reader.pos !== end) throw new RangeError("a header field exceeds its declared length");
   fields.push(name.toLowerCase(), rawValue === "" ? value : rawValue);
 }
 

@@ -72,7 +72,9 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
         return (principal, call) =>
           andThen(verifyAll(principal, sound, cacheModeOf(call)), (verdicts) => {
             const next = verdicts.values();
-            const results = broken.map((verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "no verdict"));
+            const results = broken.map(
+              (verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "the verification returned no result"),
+            );
             const described = results.map(verification);
             requireFit(described, ({ bytes }) => bytes);
             return { results: described.map(({ response }) => response) };

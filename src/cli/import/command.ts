@@ -7,20 +7,20 @@ import { pairsOption, positiveInteger, requireKeyFields, withCredential, withKey
 export function addImport(keys: Command): void {
   withHash(withCredential(withKeyFields(keys.command("import")), "for one key: "))
     .description(
-      "import keys created elsewhere, by their raw keys or hashes: from a file, or one key (--name, --actor) from stdin",
+      "import existing keys as raw keys or hashes, from a file, or a single key (--name, --actor) from stdin",
     )
     .argument("[file]", "JSON Lines or CSV; - for stdin")
-    .addOption(pairsOption("--map", "columns of the file by field, if they have other names", "field=column"))
+    .addOption(pairsOption("--map", "map fields to columns of the file, if the column names differ", "field=column"))
     .option("--request-id <id>", "for one key: idempotency key")
     .option("--phc", "for one key: stdin is a hash with its salt and parameters, such as $2b$12$…")
     .option("--lookup-prefix <text>", "for one key with --phc: the first characters of its raw key, 6 to 64 bytes")
     .addOption(new Option("--format <format>", "file format (default: by file extension)").choices(["jsonl", "csv"]))
-    .option("--allow-weak", "import raw keys of fewer than 8 characters, which can be guessed")
+    .option("--allow-weak", "allow raw keys shorter than 8 characters, which can be guessed")
     .option("--dry-run", "validate the rows without sending them")
     .option("--skip-existing", "count raw keys that already exist and leave them unchanged (default)", true)
     .option("--no-skip-existing", "treat raw keys that already exist as failures")
     .option("--failures <file>", "file for failed rows (default: <file>.failures.jsonl)")
-    .option("--failures-with-keys", "write failed rows including raw keys, to be corrected and imported")
+    .option("--failures-with-keys", "include the raw keys in failed rows, to correct and import them")
     .option("--progress <file>", "progress file, kept while the import runs (default: <file>.progress)")
     .option("--concurrency <count>", "maximum calls in flight", positiveInteger, 4)
     .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m")
@@ -37,16 +37,17 @@ export function addImport(keys: Command): void {
 }
 
 const IMPORT_HELP = `
-The file has one row per key: JSON objects, one per line, or CSV with a header. Its fields are raw_key, name and actor_id, and optionally
-scopes (in CSV separated by spaces), ttl or expire_time (RFC 3339), ip_restriction (in CSV the CIDR blocks, separated by spaces)
-and metadata (in CSV one column metadata.<name> per entry). An interrupted import resumes when the command is repeated; no key is
+The file has one row per key: JSON objects, one per line, or CSV with a header. The required fields are raw_key, name and actor_id. The
+optional fields are scopes (in CSV, separated by spaces), ttl or expire_time (RFC 3339), ip_restriction (in CSV, CIDR blocks separated by
+spaces) and metadata (in CSV, one column metadata.<name> per entry). To resume an interrupted import, run the command again; no key is
 imported twice. A finished import can be repeated: existing keys are left unchanged.
 
-For keys that are stored only as hashes, set hash or phc instead of raw_key. A hash without a salt goes into hash, and --hash-algorithm and --hash-encoding
-state its format. A hash with a salt, such as $2b$12$… or $argon2id$…, goes into phc, and the first 6 to 64 bytes of its raw key into
-lookup_prefix. A key is adopted when it is first verified, and is then like any other; \`keyhold keys list --not-adopted\` shows the others.
+If you have only hashes, use hash or phc instead of raw_key. Put a hash without a salt in hash, and describe it with --hash-algorithm and
+--hash-encoding. Put a hash with a salt, such as $2b$12$… or $argon2id$…, in phc, and the first 6 to 64 bytes of the raw key in
+lookup_prefix. A key imported as a hash is adopted when it is first verified, and then works like any other key; \`keyhold keys list
+--not-adopted\` lists keys that have not been adopted.
 
-With --map, exactly the columns that it names are imported. It must name raw_key, hash or phc, and name and actor_id.`;
+With --map, only the columns listed in --map are imported. They must include raw_key, hash or phc, as well as name and actor_id.`;
 
 /** The options of one key, by their names in the result of the parser. */
 const KEY_OPTIONS = {

@@ -137,7 +137,7 @@ interface Span {
 function swallowed({ firstLine, lastLine }: Span): string {
   return lastLine === firstLine
     ? ""
-    : `: a quote makes lines ${firstLine} to ${lastLine} one row, and none is imported`;
+    : `: a quote joins lines ${firstLine} to ${lastLine} into one row; none of these lines is imported`;
 }
 
 /** Returns why a cell cannot be what its author meant, without quoting it; undefined if it can. */
@@ -145,7 +145,7 @@ function cellProblem(cell: string, column: Column, span: Span): string | undefin
   if (/[\r\n]/.test(cell) && !(column.isMultiline && !hasRows(cell, column)))
     return `${column.label}: contains a line break${swallowed(span)}`;
   if (column.isIdentifier && cell.length <= MAX_SPREADSHEET && OF_SPREADSHEET.test(cell))
-    return `${column.label}: was changed by a spreadsheet, such as to 7.39E+07; export the column as text`;
+    return `${column.label}: was reformatted by a spreadsheet, such as to 7.39E+07; export the column as text`;
   return undefined;
 }
 

@@ -55,7 +55,7 @@ export function checkColumnMap({ columns, hash }: RowOptions): void {
   const unknown = fields.find((field) => !isField(field));
   if (unknown !== undefined)
     throw invalidArgument("--map", `unknown field "${redactName(unknown, FIELD_NAMES)}"; ${ALLOWED}`);
-  requireFields(fields, "--map", "does not name");
+  requireFields(fields, "--map", "does not include");
   requireHashOptions(fields, hash);
 }
 
@@ -74,7 +74,7 @@ export function fieldsOf(content: Fields, columns: ColumnMap): Fields {
 export function checkHeader(header: readonly string[], { columns, hash }: RowOptions): void {
   const [separator] = header.length === 1 ? (/[;\t|]/.exec(header[0] ?? "") ?? []) : [];
   if (separator !== undefined)
-    throw invalidArgument("header", `separates its cells by ${SEPARATORS[separator]}; separate them by commas`);
+    throw invalidArgument("header", `columns are separated by ${SEPARATORS[separator]}; use commas instead`);
   if (new Set(header).size < header.length) throw invalidArgument("header", "has a duplicate column");
   if (columns === null) {
     const unknown = header.findIndex((column) => !isField(column));
@@ -84,8 +84,7 @@ export function checkHeader(header: readonly string[], { columns, hash }: RowOpt
     return;
   }
   const missing = Object.values(columns).find((column) => !header.includes(column));
-  if (missing !== undefined)
-    throw invalidArgument("header", `has no column "${redactName(missing)}", which --map names`);
+  if (missing !== undefined) throw invalidArgument("header", `has no column "${redactName(missing)}" listed in --map`);
 }
 
 const SEPARATORS: Readonly<Record<string, string>> = { ";": "semicolons", "\t": "tabs", "|": "vertical bars" };
@@ -114,7 +113,7 @@ function requireFields(names: readonly string[], where: string, problem: string)
 function requireHashOptions(fields: readonly string[], { algorithm, encoding }: HashDefaults): void {
   if (!fields.includes("hash") && !fields.includes("raw_key_hash.value")) return;
   if (algorithm === undefined && !fields.includes("raw_key_hash.algorithm"))
-    throw invalidArgument("--hash-algorithm", "is required for the column of hashes; it is never guessed");
+    throw invalidArgument("--hash-algorithm", "is required for the hash column; it is not detected automatically");
   if (encoding === undefined && !fields.includes("raw_key_hash.encoding"))
-    throw invalidArgument("--hash-encoding", "is required for the column of hashes; it is never guessed");
+    throw invalidArgument("--hash-encoding", "is required for the hash column; it is not detected automatically");
 }

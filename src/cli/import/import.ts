@@ -169,7 +169,7 @@ async function report(progress: Progress, seconds: number, { options, files, war
   if (isJson) return;
   for (const { line, warnings } of warned.lines) note(`line ${line}: ${warnings.join("; ")}`);
   const others = warned.rows - warned.lines.length;
-  if (others > 0) note(`${others} more rows have such warnings`);
+  if (others > 0) note(`${others} more rows have similar warnings`);
   if (existing > 0)
     note(`${existing} raw keys already exist and were left unchanged; --no-skip-existing reports them as failures`);
   if (signal.aborted) note(`interrupted${files.progress === null ? "" : "; repeat the command to resume"}`);

@@ -39,11 +39,11 @@ export async function loadProgress(path: string, source: Source, url?: string): 
   const progress: unknown = parseJson(text);
   if (!isProgress(progress)) throw invalidArgument(path, "is not a progress file; remove it to start over");
   if (progress.size !== source.size || progress.modifyTime !== source.modifyTime)
-    throw invalidArgument(path, "belongs to the file before it changed; remove it to start over");
+    throw invalidArgument(path, "belongs to an earlier version of the file; remove it to start over");
   // Progress files of release 0.1 have no URL.
   if (progress.url !== undefined && progress.url !== url) {
-    const remedy = "resume with that --url, or remove it to start over";
-    throw invalidArgument(path, `belongs to an import into ${shortenUrls(progress.url)}; ${remedy}`);
+    const remedy = "resume with the same --url, or remove the progress file to start over";
+    throw invalidArgument(path, `is the progress file of an import into ${shortenUrls(progress.url)}; ${remedy}`);
   }
   return progress;
 }

@@ -121,7 +121,7 @@ function rejectForeignText(bytes: Buffer): void {
     throw invalidArgument("file", "is UTF-16; save it as UTF-8");
   const at = bytes.indexOf(CARRIAGE_RETURN);
   if (at !== -1 && at < bytes.length - 1 && !bytes.includes(LINE_FEED))
-    throw invalidArgument("file", "ends its lines with CR; save it with LF or CRLF");
+    throw invalidArgument("file", "has CR line endings; save it with LF or CRLF");
 }
 
 export function countLines(bytes: Buffer): number {

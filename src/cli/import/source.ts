@@ -31,7 +31,7 @@ const READ_SIZE = 256 * 1024;
 export async function openSource(path: string, wanted: FormatName | undefined): Promise<Source> {
   const format = wanted ?? BY_EXTENSION.find(([extension]) => extension.test(path))?.[1];
   if (format === undefined)
-    throw invalidArgument("--format", "is required (jsonl or csv): the file has no known extension");
+    throw invalidArgument("--format", "is required (jsonl or csv): the file extension is missing or not recognized");
   if (path === "-") {
     const stdin = (signal: AbortSignal) => addAbortSignal(signal, process.stdin);
     return { path: null, size: 0, modifyTime: 0, format, read: format === "csv" ? heldInMemory(stdin) : stdin };

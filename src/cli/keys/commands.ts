@@ -21,7 +21,7 @@ import {
 
 /** Adds `keyhold keys`. Each verb imports its code when it runs. */
 export function addKeysCommands(program: Command): void {
-  const keys = program.command("keys").description("issued and imported keys of a running server");
+  const keys = program.command("keys").description("issued and imported keys on a running server");
   addKeyCommands(keys);
   addCredentialCommands(keys);
   addBulk(keys);
@@ -36,44 +36,44 @@ const WITH_OUTPUT = ["issue", "list", "get", "update", "rotate", "revoke", "disa
 
 function addKeyCommands(keys: Command): void {
   withSecret(withKeyFields(keys.command("issue")))
-    .description("create a key and print its secret, once")
+    .description("create a key and print its secret, which is shown only once")
+    .option("--restrict-to <actor_id...>", "for an admin token: restrict it to keys of these actors (default: any)")
     .option(
-      "--restrict-to <actor_id...>",
-      "for an admin token: the actors to whose keys it is restricted (default: any)",
+      "--request-id <id>",
+      "idempotency key: repeating the command with the same value returns the key created the first time",
     )
-    .option("--request-id <id>", "idempotency key: a repeat returns the key created the first time")
     .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
   keys
     .command("list")
     .description("list keys (default: issued keys); --json prints one array")
-    .addOption(new Option("--kind <kind>", "which keys").choices(["issued", "imported", "all"]).default("issued"))
+    .addOption(new Option("--kind <kind>", "kind of keys").choices(["issued", "imported", "all"]).default("issued"))
     .addOption(new Option("--imported", "the same as --kind imported").implies({ kind: "imported" }))
     .option("--actor <actor_id>", "keys of this actor")
     .addOption(new Option("--status <status>", "keys with this status").choices(STATUSES))
-    .option("--expiring-within <duration>", "keys that expire within this time from now, such as 30d")
-    .option("--unused-for <duration>", "keys that are older than this time and were not used in it, such as 90d")
+    .option("--expiring-within <duration>", "keys that expire within this duration, such as 30d")
+    .option("--unused-for <duration>", "keys older than this duration and not used within it, such as 90d")
     .addOption(
       new Option(
         "--not-adopted",
         "imported keys that are stored only as a hash, because they have not been verified yet",
       ).implies({ kind: "imported" }),
     )
-    .option("--filter <expression>", "AIP-160 filter expression; further options restrict it")
+    .option("--filter <expression>", "AIP-160 filter expression; other filter options narrow it further")
     .option(
       "--order-by <field>",
-      'create_time, expire_time, last_used_time or name, or with " desc" the reverse (default: expire_time with --expiring-within, last_used_time with --unused-for, otherwise "create_time desc")',
+      'create_time, expire_time, last_used_time or name; append " desc" for descending order (default: expire_time with --expiring-within, last_used_time with --unused-for, otherwise "create_time desc")',
     )
     .option("--limit <count>", "maximum number of keys (default: all)", positiveInteger)
     .option("--page-size <count>", "keys per call to the server, up to 1000", positiveInteger, 200)
     .action(async (options) => (await import("./list.ts")).list(options));
   keys
     .command("get")
-    .description("show a key of either kind")
+    .description("show an issued or imported key")
     .argument("<key_id>")
     .action(async (keyId, options) => (await import("./manage.ts")).get(keyId, options));
   keys
     .command("update")
-    .description("update a key of either kind; scopes and metadata are replaced entirely")
+    .description("update an issued or imported key; scopes and metadata are replaced entirely")
     .argument("<key_id>")
     .option("--name <name>", "display name")
     .addOption(scopeOption("new scopes").conflicts("clearScopes"))
@@ -87,30 +87,30 @@ function addKeyCommands(keys: Command): void {
     .option("--allow-any-ip", "accept the key from any address")
     .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options));
   withSecret(keys.command("rotate"))
-    .description("replace the secret of an issued key and print the new one, once")
+    .description("replace the secret of an issued key and print the new secret; it is shown only once")
     .argument("<key_id>")
     .option("--grace-period <duration>", "how long the old secret remains valid, such as 24h (default: 0)")
     .action(async (keyId, options) => (await import("./create.ts")).rotate(keyId, options));
   withCredential(keys.command("revoke"), "with --self: ")
-    .description("revoke a key of either kind permanently, with every token derived from it")
+    .description("permanently revoke an issued or imported key, and every token derived from it")
     .argument("[key_id]")
     .addOption(new Option("--reason <reason>", "revocation reason").choices(REASONS))
     .option("--description <text>", "details of the reason, at most 1000 characters; not with --self")
     .option(
       "--include-descendants",
-      "revoke also the keys created with this admin token, those created with them, and so on",
+      "also revoke the keys created with this admin token, and recursively the keys created with those keys",
     )
     .option("--self", "revoke the key whose secret is read from stdin; no admin token is required")
     .action(async (keyId, options) => (await import("./manage.ts")).revoke(keyId, options));
   keys
     .command("disable")
-    .description("disable a key of either kind, with every token derived from it, until it is enabled")
+    .description("disable an issued or imported key, and every token derived from it, until it is enabled again")
     .argument("<key_id>")
-    .option("--reason <text>", "why, at most 1000 characters")
+    .option("--reason <text>", "reason, at most 1000 characters")
     .action(async (keyId, options) => (await import("./manage.ts")).disable(keyId, options));
   keys
     .command("enable")
-    .description("enable a disabled key of either kind")
+    .description("enable a disabled key, issued or imported")
     .argument("<key_id>")
     .action(async (keyId, options) => (await import("./manage.ts")).enable(keyId, options));
   keys
@@ -130,8 +130,8 @@ function addCredentialCommands(keys: Command): void {
     .option("--no-cache", "read the key from the database")
     .action(async (_dash, options) => (await import("./credentials.ts")).verify(options));
   withPresentation(withCredential(keys.command("explain"), "without a key id: "))
-    .description("list each check of a verification with its result and why; exit status 7 if one fails")
-    .argument("[key_id]", "the key; without it, the credential is read from stdin")
+    .description("list each verification check with its result and the reason; exit status 7 if any check fails")
+    .argument("[key_id]", "key id; if omitted, the credential is read from stdin")
     .action(async (keyId, options) => (await import("./credentials.ts")).explain(keyId, options));
   withSecret(withCredential(keys.command("derive")))
     .description("exchange a credential for a short-lived token and print it")
@@ -139,29 +139,29 @@ function addCredentialCommands(keys: Command): void {
     .addOption(new Option("--algorithm <form>", "token format").choices(["jwt", "macaroon"]).default("jwt"))
     .option("--ttl <duration>", "lifetime (default: 1h)")
     .addOption(scopeOption("subset of the credential's scopes (default: all)"))
-    .addOption(pairsOption("--claim", "claims to add; a value that is JSON is parsed"))
-    .option("--audience <service...>", "the services that may accept the token (default: that of the credential)")
+    .addOption(pairsOption("--claim", "claims to add; JSON values are parsed"))
+    .option("--audience <service...>", "services that may accept the token (default: those of the credential)")
     .action(async (_dash, options) => (await import("./credentials.ts")).derive(options));
 }
 
 /** Adds `keyhold keys bulk-revoke` and `bulk-disable`. */
 function addBulk(keys: Command): void {
   withBulk(keys.command("bulk-revoke"))
-    .description("revoke every key that matches a filter permanently, with every token derived from it")
+    .description("permanently revoke all keys that match a filter, and all tokens derived from those keys")
     .addOption(new Option("--reason <reason>", "revocation reason").choices(REASONS))
     .option("--description <text>", "details of the reason, at most 1000 characters")
     .action(async (options) => (await import("./bulk.ts")).bulkRevoke(await withDurations(options)));
   withBulk(keys.command("bulk-disable"))
-    .description("disable every active key that matches a filter, with every token derived from it")
-    .option("--reason <text>", "why, at most 1000 characters")
+    .description("disable all active keys that match a filter, and all tokens derived from those keys")
+    .option("--reason <text>", "reason, at most 1000 characters")
     .action(async (options) => (await import("./bulk.ts")).bulkDisable(await withDurations(options)));
 }
 
 function withBulk(command: Command): Command {
   return command
     .requiredOption("--filter <expression>", "AIP-160 filter expression")
-    .option("--validate-only", "print the number of keys that match, and change none")
-    .option("--expected-count <count>", "change nothing if another number of keys matches", wholeNumber)
+    .option("--validate-only", "print the number of matching keys, without changing any keys")
+    .option("--expected-count <count>", "make no changes unless exactly this number of keys matches", wholeNumber)
     .option("--request-id <id>", "continue an interrupted operation, by the request id that its command printed")
     .option("--yes", "do not ask for confirmation; required if stdin is not a terminal")
     .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m");
@@ -233,6 +233,6 @@ function requireDash(text: string): string {
   if (text === "-") return text;
   throw invalidArgument(
     "CREDENTIAL",
-    "must not be an argument, which other users can read; use stdin or --credential-file",
+    "must not be passed as an argument, because other users can read it; use stdin or --credential-file",
   );
 }

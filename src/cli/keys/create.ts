@@ -37,7 +37,7 @@ export async function issue(options: IssueOptions): Promise<void> {
 
 /** A repeated request returns the key without its secret (AIP-155). */
 function repeatedRequest(keyId = ""): KeyholdError {
-  const description = `key ${keyId} was already created with it; its secret cannot be shown again: rotate it`;
+  const description = `key ${keyId} was already created with this request id; its secret cannot be shown again: rotate the key`;
   return new KeyholdError("REQUEST_ID_REUSED", `--request-id: ${description}`, { metadata: { key_id: keyId } });
 }
 

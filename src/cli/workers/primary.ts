@@ -46,7 +46,7 @@ function scrapeOf(pool: WorkerPool, uncaught: Uncaught): Scrape {
     gauge("keyhold_workers_configured", "Workers configured.", () => counts().configured),
     counter(
       "keyhold_worker_restarts_total",
-      "Workers started to replace one that exited or failed.",
+      "Workers started to replace workers that exited or failed.",
       () => counts().restarts,
     ),
     uncaughtMetric(() => uncaughtByWorker(pool, uncaught)),

@@ -58,7 +58,7 @@ export async function startWorker(
   // The last message may arrive after the exit, but not after this event.
   worker.process.once("close", async () => {
     endScrape(null);
-    serving.reject(new KeyholdError("INTERNAL", `a worker exited before it served: ${await exited}`));
+    serving.reject(new KeyholdError("INTERNAL", `a worker exited before it was ready to serve: ${await exited}`));
   });
   try {
     send(worker, start);

@@ -17,7 +17,7 @@ export async function runWorker(): Promise<void> {
   boundHeapGrowth();
   holdYoungGeneration();
   const { worker } = cluster;
-  if (worker === undefined) throw invalidArgument("worker", "is started by keyhold serve only");
+  if (worker === undefined) throw invalidArgument("worker", "can be started only by keyhold serve");
   const primary = connectToPrimary(worker);
   const { number, databaseUrl } = await primary.started;
   const own = readConfig();
@@ -52,7 +52,7 @@ async function sendMetrics(worker: Worker, { metrics }: Service, logger: Logger)
   try {
     await send(worker, { kind: "metrics", snapshot: await metrics.snapshot() });
   } catch (err) {
-    logger.warn({ err }, "the metrics could not be read");
+    logger.warn({ err }, "the metrics could not be collected");
   }
 }
 
@@ -79,7 +79,7 @@ function connectToPrimary(worker: Worker) {
     if (message.kind === "start") started.resolve(message);
     else if (message.kind === "count") count = message.count;
     else if (message.kind === "scrape") onScrape();
-    else stopped.resolve("stopped by the primary");
+    else stopped.resolve("stopped by the primary process");
   });
   return {
     started: started.promise,
@@ -94,7 +94,7 @@ function connectToPrimary(worker: Worker) {
       worker.once("disconnect", () => {
         // Otherwise Node exits now, with calls in flight.
         worker.exitedAfterDisconnect = true;
-        stopped.resolve("the primary has exited");
+        stopped.resolve("the primary process has exited");
       });
       return stopped.promise;
     },

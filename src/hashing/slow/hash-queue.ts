@@ -136,7 +136,7 @@ function reject({ task, settled }: Waiting, error: KeyholdError): void {
 }
 
 function overloaded(): KeyholdError {
-  return new KeyholdError("OVERLOADED", "too many calls wait for slow hashes of imported keys; retry after 1 s");
+  return new KeyholdError("OVERLOADED", "too many calls are waiting for slow hashes of imported keys; retry after 1 s");
 }
 
 function stopping(): KeyholdError {

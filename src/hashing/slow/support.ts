@@ -12,7 +12,7 @@ const REMEDIES: Readonly<Record<SlowHashParameters["algorithm"], string>> = {
     "install the npm package keyhold with its optional dependencies, which include @node-rs/bcrypt for this platform",
   ARGON2: "use a build of Node.js with OpenSSL 3.2 or later",
   SCRYPT: "use a build of Node.js whose OpenSSL has scrypt",
-  PBKDF2: "use a build of Node.js whose OpenSSL has the hash",
+  PBKDF2: "use a build of Node.js whose OpenSSL supports this hash algorithm",
 };
 
 /**

@@ -48,7 +48,7 @@ function takePath(cursor: Cursor): Path {
   if (field === "") throw cursor.unexpected(EXPECTED);
   if (KEYWORD.test(field)) throw cursor.error(`unexpected "${field}"`, EXPECTED, offset);
   const key = cursor.takeOne(".") ? takeKey(cursor) : null;
-  if (cursor.peek() === ".") throw cursor.unexpected("a key that contains a dot must be quoted");
+  if (cursor.peek() === ".") throw cursor.unexpected("a map key that contains a dot must be quoted");
   if (cursor.peek() === "(") throw cursor.unexpected(NO_FUNCTIONS);
   return { offset, field, key };
 }
@@ -56,9 +56,9 @@ function takePath(cursor: Cursor): Path {
 function takeKey(cursor: Cursor): string {
   const { offset } = cursor;
   const name = takeName(cursor);
-  if (name === null) throw cursor.unexpected("expected a key");
+  if (name === null) throw cursor.unexpected("expected a map key");
   const key = plainText(name);
-  if (key === null) throw cursor.error("unexpected wildcard in a key", WILDCARDS, offset);
+  if (key === null) throw cursor.error("unexpected wildcard in a map key", WILDCARDS, offset);
   return key;
 }
 
@@ -70,7 +70,7 @@ function takeComparator(cursor: Cursor, { offset, field }: Path): Comparator {
   const comparator = COMPARATORS.get(cursor.take(COMPARATOR));
   if (comparator !== undefined) return comparator;
   if (findRule(field) !== undefined) throw cursor.unexpected("expected an operator such as =");
-  const hint = KEYWORD_IN_ANY_CASE.test(field) ? "write AND, OR and NOT in capitals" : EXPECTED;
+  const hint = KEYWORD_IN_ANY_CASE.test(field) ? "write AND, OR and NOT in upper case" : EXPECTED;
   throw cursor.error("value without a field", hint, offset);
 }
 
@@ -87,7 +87,7 @@ function findField(cursor: Cursor, { offset, field, key }: Path, kind: KeyKind |
 
 function takeArgument(cursor: Cursor, { takesNow = false }: Rule, now: () => number): Literal {
   const value = (takesNow ? takeRelativeTime(cursor, now) : null) ?? takeValue(cursor);
-  if (value === null) throw cursor.unexpected("expected a value, such as one in quotes");
+  if (value === null) throw cursor.unexpected("expected a value, such as a quoted string");
   const text = plainText(value);
   if (!value.quoted && text !== null && KEYWORD.test(text)) {
     throw cursor.error(`unexpected "${text}"`, "expected a value; if this is the value, quote it", value.offset);

@@ -62,7 +62,7 @@ function takeString(cursor: Cursor): Literal | null {
   cursor.offset++;
   const parts = [""];
   while (!cursor.takeOne(delimiter)) {
-    if (cursor.atEnd) throw cursor.error("unterminated string", `expected ${delimiter} at its end`, offset);
+    if (cursor.atEnd) throw cursor.error("unterminated string", `expected ${delimiter} at the end`, offset);
     if (cursor.takeOne(WILDCARD)) parts.push("");
     else parts.push((parts.pop() ?? "") + takeCharacters(cursor));
   }

@@ -48,7 +48,7 @@ export function parseFilter(text: string, kind: KeyKind | null, now: () => numbe
   cursor.skipSpace();
   if (cursor.atEnd) return { node: "all" };
   const expression = takeExpression({ cursor, kind, now, comparisons: 0, depth: 0 });
-  if (!cursor.atEnd) throw cursor.unexpected("no parenthesis is open");
+  if (!cursor.atEnd) throw cursor.unexpected("unmatched closing parenthesis");
   return expression;
 }
 
@@ -121,7 +121,7 @@ function takeComposite(state: State): Expression {
   state.depth++;
   const expression = takeExpression(state);
   state.depth--;
-  if (!cursor.takeOne(")")) throw cursor.error('unclosed "("', 'expected ")" at its end', offset);
+  if (!cursor.takeOne(")")) throw cursor.error('unclosed "("', 'expected ")" at the end', offset);
   return expression;
 }
 

@@ -170,10 +170,7 @@ function requireConsistent(config: Config): void {
     throw invalidArgument("KEYHOLD_STALE_GRACE", "requires a cache, but KEYHOLD_CACHE_SIZE is 0");
   }
   if (auth.includes("oidc") && oidc === null) {
-    throw invalidArgument(
-      "KEYHOLD_AUTH",
-      "contains oidc, which requires KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE",
-    );
+    throw invalidArgument("KEYHOLD_AUTH", "oidc requires KEYHOLD_OIDC_ISSUER and KEYHOLD_OIDC_AUDIENCE");
   }
   if (oidc !== null && !auth.includes("oidc")) {
     throw invalidArgument("KEYHOLD_AUTH", "must contain oidc when KEYHOLD_OIDC_ISSUER is set");
@@ -188,7 +185,7 @@ function requireConsistent(config: Config): void {
   if (auth.length === 0 && remote !== undefined) {
     throw invalidArgument(
       "KEYHOLD_AUTH",
-      `must be set before the server listens on ${remote}: admin-token, oidc, or none to allow everyone`,
+      `must be set to listen on ${remote}: use admin-token, oidc, or none to allow unauthenticated access`,
     );
   }
 }
@@ -224,14 +221,14 @@ export function toWorkers(name: string, text: string): number | "auto" {
 
 /** The default exceeds what honest clients need, even some thousand behind one proxy. */
 function toRate(name: string, text = "100"): number | null {
-  return text === "off" ? null : integer(name, text, 1, 1_000_000, "off or a whole number");
+  return text === "off" ? null : integer(name, text, 1, 1_000_000, "must be off or a whole number");
 }
 
 /** Default: the port after that of the service, or a free one if that is unknown or the last. */
 function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): Address | null {
   if (text === "off") return null;
   const next = port === 0 || port === 65535 ? "0" : String(port + 1);
-  return { host, port: integer("KEYHOLD_METRICS_PORT", text ?? next, 0, 65535, "off or a whole number") };
+  return { host, port: integer("KEYHOLD_METRICS_PORT", text ?? next, 0, 65535, "must be off or a whole number") };
 }
 
 function toTls(get: Get) {
@@ -264,7 +261,7 @@ function toOidc(get: Get) {
 function issuerUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || /[?#]/.test(text))
-    throw invalidArgument("KEYHOLD_OIDC_ISSUER", "must be an https URL without query and fragment");
+    throw invalidArgument("KEYHOLD_OIDC_ISSUER", "must be an https URL without a query or fragment");
   if (url.protocol === "http:" && !isLoopbackHost(url.host))
     throw invalidArgument(
       "KEYHOLD_OIDC_ISSUER",
@@ -278,6 +275,6 @@ function toTokenLimits(maxTtl = "30d", allowedClaims: string | undefined): Token
   const allowed = list(allowedClaims);
   const reserved = allowed.find((name) => RESERVED_CLAIMS.has(name));
   if (reserved !== undefined)
-    throw invalidArgument("KEYHOLD_ALLOWED_CLAIMS", `has ${reserved}, which Keyhold itself sets`);
+    throw invalidArgument("KEYHOLD_ALLOWED_CLAIMS", `must not contain ${reserved}, which Keyhold itself sets`);
   return { maxTtl: parseDuration(maxTtl, "KEYHOLD_MAX_TOKEN_TTL"), allowedClaims: new Set(allowed) };
 }

@@ -29,13 +29,13 @@ export function dangersOf(config: Config): readonly Danger[] {
   if (address !== null && tls === null && !isLoopback(address.host))
     add(
       `${address.host} is served to gateways without TLS`,
-      "set KEYHOLD_TLS_CERT_FILE, or keep KEYHOLD_GATEWAY_HOST in a network of its own",
+      "set KEYHOLD_TLS_CERT_FILE, or keep KEYHOLD_GATEWAY_HOST on an isolated network",
       "gateways",
     );
   if (metrics !== null && !isLoopback(metrics.host))
     add(
       `the metrics on ${metrics.host} require no credential`,
-      "restrict access to KEYHOLD_METRICS_PORT in the network, or remove KEYHOLD_METRICS_HOST",
+      "restrict network access to KEYHOLD_METRICS_PORT, or unset KEYHOLD_METRICS_HOST",
     );
   if (staleGrace > LARGE_GRACE)
     add(
@@ -44,14 +44,14 @@ export function dangersOf(config: Config): readonly Danger[] {
     );
   if (protocols.length > 0 && auth.includes("none") && callers.includes("token"))
     add(
-      "gateways need no token, because KEYHOLD_AUTH contains none",
-      "remove none from KEYHOLD_AUTH, or set KEYHOLD_GATEWAY_CALLERS to network or mtls",
+      'gateways need no token, because KEYHOLD_AUTH contains "none"',
+      'remove "none" from KEYHOLD_AUTH, or set KEYHOLD_GATEWAY_CALLERS to network or mtls',
       "gateways",
     );
   if (protocols.length > 0 && credentials.some(({ kind }) => kind === "query"))
     add(
-      "credentials in the query of a URL are accepted, which proxies and browsers store",
-      "remove query: from KEYHOLD_GATEWAY_CREDENTIALS",
+      "credentials are accepted in the URL query string, which proxies and browsers store",
+      "remove the query:<name> entries from KEYHOLD_GATEWAY_CREDENTIALS",
       "gateways",
     );
   return dangers;

@@ -14,7 +14,7 @@ export function serverUrl(name: string, text: string): string {
   if (url !== null && /^https?:$/.test(url.protocol) && url.username === "" && !/[?#]/.test(text)) {
     return text.replace(/\/+$/, "");
   }
-  throw invalidArgument(name, "must be of the form https://host:port, without user, query and fragment");
+  throw invalidArgument(name, "must have the form https://host:port, without a user, query or fragment");
 }
 
 /** The form that browsers send (RFC 6454 §6.2); any other would never match. */
@@ -29,7 +29,7 @@ export function hostName(text: string): string {
   if (/^(?:(?:\*\.)?[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return text;
   throw invalidArgument(
     "KEYHOLD_ALLOWED_HOSTS",
-    `has ${JSON.stringify(text)}: must be host names without port, such as keyhold.internal or *.example.com, separated by commas`,
+    `invalid entry ${JSON.stringify(text)}: must be a comma-separated list of host names without a port, such as keyhold.internal or *.example.com`,
   );
 }
 

@@ -72,7 +72,7 @@ export async function changeRootSecretFile(
 /** The temporary file is also the lock; a killed command leaves it behind. A file that is a mount point itself cannot be replaced. */
 function throwNotWritable(file: string, temporary: string, { code }: NodeJS.ErrnoException): never {
   if (code === "EEXIST")
-    throw invalidArgument(file, `is being changed by another command; if none runs, remove ${temporary}`);
+    throw invalidArgument(file, `is being changed by another command; if none is running, remove ${temporary}`);
   throw invalidArgument(file, `cannot be written (${code}): change the secret at its source, see docs/operating.md`);
 }
 

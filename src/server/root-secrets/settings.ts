@@ -18,7 +18,7 @@ export function toRootSecrets(get: Get, isRequired: boolean): RootSecretConfig {
     const other = current === undefined ? "KEYHOLD_ROOT_SECRETS_RETIRED" : "KEYHOLD_ROOT_SECRET";
     throw invalidArgument(
       "KEYHOLD_ROOT_SECRET_FILE",
-      `must not be set together with ${other}, which also has the retired secrets`,
+      `must not be set together with ${other}: the file also contains the retired root secrets`,
     );
   }
   if (current !== undefined) return { rootSecrets: parseRootSecrets(current, retired), rootSecretFile: null };

@@ -27,7 +27,7 @@ export function verifyJwt(text: string, { keys, issuer, now }: JwtVerification):
   const claims = decodeJsonObject(jws.payload);
   if (claims === undefined) return rejected("INVALID_FORMAT", "the claims of the token are not a JSON object");
   if (!isOurs(claims)) return rejected("INVALID_FORMAT", `the claim ${faultyClaim(claims)} is missing or malformed`);
-  if (claims.iss !== issuer) return rejected("SIGNATURE_INVALID", "the token has another issuer");
+  if (claims.iss !== issuer) return rejected("SIGNATURE_INVALID", "the token has a different issuer");
   if (now >= claims.exp * 1000) return { ...rejected("EXPIRED", "the token has expired"), expired: toToken(claims) };
   return { ok: true, token: toToken(claims) };
 }
@@ -41,7 +41,7 @@ function checkSignature(
 ): RejectedToken | undefined {
   const { alg, kid, typ } = header;
   if (typeof alg !== "string" || typeof kid !== "string" || typ !== "JWT") {
-    return rejected("INVALID_FORMAT", "the header of the token is not that of a Keyhold JWT");
+    return rejected("INVALID_FORMAT", "the token does not have the header of a Keyhold JWT");
   }
   // RFC 7515 §4.1.11: no extension is supported, so a JWS with `crit` must be rejected.
   if (Object.hasOwn(header, "crit")) return rejected("INVALID_FORMAT", "the token has a critical extension");
@@ -54,7 +54,7 @@ function checkSignature(
   return rejected("SIGNATURE_INVALID", "the signature of the token is not valid");
 }
 
-const OTHER_ALGORITHM = "the token is signed with another algorithm";
+const OTHER_ALGORITHM = "the token is not signed with the expected algorithm";
 
 function toToken(claims: JsonObject & OurClaims): JwtContent {
   const audience = audienceOf(claims);

@@ -36,14 +36,18 @@ export function mintMacaroon({ rootKey, ...content }: MacaroonInput): MintedToke
 
 function makeIdentifier(content: MacaroonIdentifier): Uint8Array {
   const identifier = formatIdentifier(content);
-  if (parseIdentifier(identifier) === undefined) throw new RangeError("an id or number of the macaroon is malformed");
+  if (parseIdentifier(identifier) === undefined) throw new RangeError("an id or a number in the macaroon is malformed");
   return identifier;
 }
 
 function checkClaims(claims: JsonObject): void {
   const names = Object.keys(claims);
   if (names.length > MACAROON_MAX_CLAIMS) {
-    throw invalidArgument("custom_claims", `a macaroon has at most ${MACAROON_MAX_CLAIMS} claims`, "TOO_MANY_ITEMS");
+    throw invalidArgument(
+      "custom_claims",
+      `a macaroon may have at most ${MACAROON_MAX_CLAIMS} claims`,
+      "TOO_MANY_ITEMS",
+    );
   }
   const bad = names.find((name) => !isClaimName(name));
   if (bad !== undefined) {

@@ -28,7 +28,7 @@ export class Reader {
     this.expect(type, what);
     const length = this.#varint(what);
     const start = this.#at;
-    if (length > this.#bytes.length - start) throw new MacaroonFormatError(`${what} is cut short`);
+    if (length > this.#bytes.length - start) throw new MacaroonFormatError(`${what} is truncated`);
     this.#at = start + length;
     return this.#bytes.subarray(start, this.#at);
   }
@@ -46,19 +46,19 @@ export class Reader {
   }
 
   end(): void {
-    if (this.#at !== this.#bytes.length) throw new MacaroonFormatError("bytes after the signature");
+    if (this.#at !== this.#bytes.length) throw new MacaroonFormatError("unexpected bytes after the signature");
   }
 
   #varint(what: string): number {
     let value = 0;
     for (let size = 0; size < MAX_VARINT_SIZE; size += 1) {
       const byte = this.#bytes[this.#at];
-      if (byte === undefined) throw new MacaroonFormatError(`${what} is cut short`);
+      if (byte === undefined) throw new MacaroonFormatError(`${what} is truncated`);
       this.#at += 1;
       value |= (byte & 0x7f) << (7 * size);
       if (byte >= 0x80) continue;
       // A trailing zero byte is redundant: the same length has a shorter encoding.
-      if (byte === 0 && size > 0) throw new MacaroonFormatError(`length of ${what} is not minimal`);
+      if (byte === 0 && size > 0) throw new MacaroonFormatError(`length of ${what} is not minimally encoded`);
       return value;
     }
     throw new MacaroonFormatError(`length of ${what} is out of bounds`);

@@ -41,7 +41,7 @@ export function decodeV2(bytes: Uint8Array): Macaroon {
   reader.expect(FIELD.EOS, "end of header");
   const caveats = readCaveats(reader);
   const signature = reader.field(FIELD.SIGNATURE, "signature");
-  if (signature.length !== SIGNATURE_SIZE) throw new MacaroonFormatError("the signature does not have 32 bytes");
+  if (signature.length !== SIGNATURE_SIZE) throw new MacaroonFormatError("the signature is not 32 bytes long");
   reader.end();
   return { location, identifier, caveats, signature };
 }
@@ -61,7 +61,7 @@ function readCaveat(reader: Reader): Caveat {
   const verificationId = reader.optionalField(FIELD.VERIFICATION_ID, "caveat verification id");
   reader.expect(FIELD.EOS, "end of caveat");
   if (verificationId !== undefined) return { identifier, thirdParty: { location, verificationId } };
-  if (location !== undefined) throw new MacaroonFormatError("location on a first-party caveat");
+  if (location !== undefined) throw new MacaroonFormatError("unexpected location on a first-party caveat");
   return { identifier, thirdParty: undefined };
 }
 

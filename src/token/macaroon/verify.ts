@@ -25,8 +25,7 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
   const macaroon = tryParseMacaroon(text);
   if (macaroon === undefined) return rejected("INVALID_FORMAT", "the token is not a well-formed macaroon");
   const identifier = parseIdentifier(macaroon.identifier);
-  if (identifier === undefined)
-    return rejected("INVALID_FORMAT", "the identifier of the macaroon is not that of Keyhold");
+  if (identifier === undefined) return rejected("INVALID_FORMAT", "the macaroon identifier is not from Keyhold");
   const rejection = checkSignature(macaroon, keys.find(identifier.rootKeyId), issuer);
   if (rejection !== undefined) return rejection;
   const grant = readGrant(macaroon, identifier.mintedCaveats);
@@ -39,7 +38,7 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
 
 /** Compares the location, which the signature does not cover: no bit of a macaroon may change unnoticed. */
 function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: string): RejectedToken | undefined {
-  if (macaroon.location !== issuer) return rejected("SIGNATURE_INVALID", "the macaroon has another issuer");
+  if (macaroon.location !== issuer) return rejected("SIGNATURE_INVALID", "the macaroon has a different issuer");
   if (key === undefined) return rejected("SIGNATURE_INVALID", "unknown root key of the macaroon");
   if (macaroon.caveats.some((caveat) => caveat.thirdParty !== undefined)) {
     return rejected("SIGNATURE_INVALID", "third-party caveats are not supported");

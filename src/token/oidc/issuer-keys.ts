@@ -45,11 +45,11 @@ export function issuerKeys(options: IssuerOptions): JWTVerifyGetKey {
 
 /** Requires metadata of this issuer (§4.3). Keys over http are allowed only for an issuer on this machine. */
 function keysUrlOf(metadata: unknown, issuer: string): URL {
-  if (member(metadata, "issuer") !== issuer) throw new Error("the metadata has another issuer");
+  if (member(metadata, "issuer") !== issuer) throw new Error("the metadata belongs to a different issuer");
   const url = new URL(String(member(metadata, "jwks_uri")));
   const isLocal = new URL(issuer).protocol === "http:" && url.protocol === "http:" && isLoopbackHost(url.host);
   if (url.protocol === "https:" || isLocal) return url;
-  throw new Error("jwks_uri is not https");
+  throw new Error("jwks_uri is not an https URL");
 }
 
 /** Validates before jose does: after a response that is not a JWK Set, jose would read again immediately. */
@@ -93,7 +93,7 @@ async function fetchJson(fetch: Fetch, url: string, signal: AbortSignal): Promis
   const response = await fetch(url, { headers: { accept: "application/json" }, redirect: "manual", signal });
   if (response.status === 200) return response.json();
   await response.body?.cancel();
-  throw new Error(`the answer is ${response.status}, not 200`);
+  throw new Error(`the response status is ${response.status}, not 200`);
 }
 
 /** Memoizes the first success of `load`. Concurrent callers share one run. */

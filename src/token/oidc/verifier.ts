@@ -80,7 +80,7 @@ export function createOidcVerifier(options: OidcOptions): OidcVerifier {
 function checkIssuer(issuer: string): void {
   const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol) && !/[?#]/.test(issuer)) return;
-  throw invalidArgument("issuer", "is not an http or https URL without query and fragment");
+  throw invalidArgument("issuer", "must be an http or https URL without a query or fragment");
 }
 
 function accepted(payload: JWTPayload, { scopeClaim = "scope", actorsClaim }: OidcOptions): AccessTokenVerdict {

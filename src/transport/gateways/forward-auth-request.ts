@@ -46,7 +46,7 @@ export class ForwardAuthRequest implements GatewayRequest {
   get originalUri() {
     if (this.#target.clientUri !== undefined) return this.#target.clientUri;
     const [uri, ...different] = new Set(URI_HEADERS.flatMap((name) => this.header(name)).map(withoutOrigin));
-    if (different.length > 0) throw invalidArgument("headers", `name two different URIs: ${URI_HEADERS.join(", ")}`);
+    if (different.length > 0) throw invalidArgument("headers", `contain two different URIs: ${URI_HEADERS.join(", ")}`);
     return uri;
   }
 

@@ -24,7 +24,7 @@ export function clientErrorHandler(logger: FastifyBaseLogger) {
     // Bytes after a request with `Connection: close` are ignored (RFC 9112 §9.6).
     if (code === "ECONNRESET" || code === "HPE_CLOSED_CONNECTION" || socket.destroyed || rejected.has(socket)) return;
     rejected.add(socket);
-    logger.debug({ code }, "a connection did not speak HTTP");
+    logger.debug({ code }, "a connection did not use HTTP");
     ListenerServer.afterAnswers(socket, () => closeWith(socket, new HttpError(REASONS.get(code) ?? "HTTP_MALFORMED")));
   };
 }

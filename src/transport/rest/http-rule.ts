@@ -37,7 +37,7 @@ export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
   if (!hasOption(method, http)) return [];
   const rule = getOption(method, http);
   if (rule.additionalBindings.some(({ additionalBindings }) => additionalBindings.length > 0)) {
-    throw new Error(`${method}: additional_bindings within additional_bindings`);
+    throw new Error(`${method}: additional_bindings must not be nested`);
   }
   const bindings: RestRule[] = [];
   for (const next of [rule, ...rule.additionalBindings].map((binding) => readBinding(method, binding))) {
@@ -52,7 +52,7 @@ export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
 
 function readBinding(method: DescMethodUnary, { pattern, body, responseBody }: HttpRule): RestRule {
   if (pattern.case === undefined || pattern.case === "custom" || responseBody !== "") {
-    throw new Error(`${method}: an HTTP rule without a method, with one of its own, or with response_body`);
+    throw new Error(`${method}: the HTTP rule must have a standard HTTP method and must not have response_body`);
   }
   const template = parsePathTemplate(pattern.value);
   const variables = template.variables.map((variable) => bindVariable(method, variable));
@@ -72,7 +72,7 @@ function bindVariable(method: DescMethodUnary, { fieldPath, segment }: TemplateV
     leaf?.fieldKind !== "scalar" ||
     leaf.scalar !== ScalarType.STRING
   ) {
-    throw new Error(`${method}: the path variable ${fieldPath} is no string of the request`);
+    throw new Error(`${method}: the path variable ${fieldPath} is not a string field of the request`);
   }
   return { fieldPath, segment, path };
 }

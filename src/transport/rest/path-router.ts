@@ -68,7 +68,7 @@ export class PathRouter<T> {
   add(method: string, { text, segments, verb }: PathTemplate, value: T): void {
     const rank = `${segments.map((literal) => literal ?? "\uffff").join("/")}:${verb}`;
     if (this.#bound.some((other) => other.method === method && other.rank === rank)) {
-      throw new Error(`two bindings of ${method} ${text}`);
+      throw new Error(`duplicate HTTP bindings for ${method} ${text}`);
     }
     this.#bound.push({ method, text, segments, verb, rank, value });
     this.#bound.sort((a, b) => (a.rank < b.rank ? -1 : 1));

@@ -19,7 +19,10 @@ export function grpcTypeOf(contentType = ""): { readonly protocol: Protocol; rea
 const UNIMPLEMENTED: ReadonlyMap<HttpErrorReason, string> = new Map([
   ["PATH_NOT_FOUND", "the server does not implement this method"],
   ["METHOD_NOT_ALLOWED", "gRPC calls must be POST requests"],
-  ["MEDIA_TYPE_NOT_SUPPORTED", "gRPC messages must be application/grpc or application/grpc-web, with +proto or +json"],
+  [
+    "MEDIA_TYPE_NOT_SUPPORTED",
+    "the content type must be application/grpc or application/grpc-web, with +proto or +json",
+  ],
 ]);
 
 /** Returns what gRPC callers receive for an error of the transport. */

@@ -9,13 +9,13 @@ export const HTTP_ERRORS = {
     code: Code.PermissionDenied,
     http: 403,
     message:
-      "without authentication, the Host must be a loopback name (with KEYHOLD_AUTH=none also an IP address) or be listed in KEYHOLD_ALLOWED_HOSTS",
+      "unless KEYHOLD_AUTH requires authentication, the Host header must be a loopback name (with KEYHOLD_AUTH=none also an IP address) or be listed in KEYHOLD_ALLOWED_HOSTS",
   },
   ORIGIN_NOT_ALLOWED: {
     code: Code.PermissionDenied,
     http: 403,
     message:
-      "unless KEYHOLD_AUTH requires authentication, the Origin must be that of the server or be listed in KEYHOLD_CORS_ORIGINS",
+      "unless KEYHOLD_AUTH requires authentication, the Origin header must be the origin of this server or be listed in KEYHOLD_CORS_ORIGINS",
   },
   PROXY_NOT_ALLOWED: {
     code: Code.PermissionDenied,

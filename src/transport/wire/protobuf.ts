@@ -35,7 +35,7 @@ export function decodeBinary<T>(
 
 /** Returns the error for a body that is no message of the RPC. */
 export function malformed(): Error {
-  return invalidArgument(BODY, "is not a well-formed request of this RPC");
+  return invalidArgument(BODY, "is not a well-formed request for this RPC");
 }
 
 /** The minimum size of a field: its tag, and a value or length. */

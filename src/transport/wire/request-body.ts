@@ -98,7 +98,7 @@ export class BodyBuffer implements Linked<BodyBuffer> {
   evict(): void {
     this.drop();
     this.#owner.reject(
-      new KeyholdError("OVERLOADED", "the request body arrived too slowly for a busy server; retry after 1 s"),
+      new KeyholdError("OVERLOADED", "the request body arrived too slowly while the server was busy; retry after 1 s"),
     );
   }
 }

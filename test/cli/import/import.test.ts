@@ -48,7 +48,7 @@ test("raw keys that a header may not carry are warned of, and short ones need --
   const [plain, comma] = newRows(2);
   const rows = [plain, { ...comma, raw_key: `${comma?.raw_key},` }, { ...comma, raw_key: "short" }];
   const file = await writeRows(rows as TestRow[]);
-  const warnings = [{ line: 2, warnings: ["raw_key: contains a comma, at which a header may be split"] }];
+  const warnings = [{ line: 2, warnings: ["raw_key: contains a comma, which can cause the header to be split"] }];
   const dry = JSON.parse((await importKeys(file, "--dry-run")).stdout);
   expect(dry).toMatchObject({ valid: 2, failed: 1, warned: 1, warnings });
   const { code, stdout } = await importKeys(file, "--allow-weak");
@@ -92,7 +92,7 @@ test("a quote that swallows rows loses no key in silence, and one that is never 
   expect([code, JSON.parse(stdout)]).toMatchObject([8, { rows: 2, imported: 1, failed: 1 }]);
   expect(await stored([fourth].flatMap((one) => one ?? []))).toEqual([fourth?.name]);
   const text = await readFile(`${file}.failures.jsonl`, "utf8");
-  expect(text).toContain("a quote makes lines 2 to 4 one row, and none is imported");
+  expect(text).toContain("a quote joins lines 2 to 4 into one row; none of these lines is imported");
   for (const row of [first, second, third]) expect(text).not.toContain(row?.raw_key);
 
   const neverClosed = `raw_key,name,actor_id\n${line(first)}${line(second, '"')}${line(third)}`;

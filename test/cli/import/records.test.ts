@@ -92,7 +92,7 @@ const BAD_ROWS: readonly (readonly [string, string | Buffer])[] = [
   ["metadata.a: must be a string", `{"raw_key":"${KEY}","name":"a","actor_id":"b","metadata":{"a":1}}`],
   ["ip_restriction: must be an object", `{"raw_key":"${KEY}","name":"a","actor_id":"b","ip_restriction":["${KEY}"]}`],
   [
-    "ip_restriction.allowed_cidrs[0]: must be a CIDR block",
+    "ip_restriction.allowed_cidrs[0]: must be an IPv4 or IPv6 address",
     `{"raw_key":"${KEY}","name":"a","actor_id":"b","ip_restriction":{"allowed_cidrs":["${KEY}"]}}`,
   ],
   ["raw_key: must not contain the character NUL", `{"raw_key":"${KEY}\\u0000","name":"a","actor_id":"b"}`],
@@ -136,7 +136,7 @@ test("reads the addresses of a row from a CSV cell, and from JSON as in the API"
 });
 
 const CELLS_OF_SCOPES: readonly (readonly [string, readonly string[] | RegExp])[] = [
-  ['"read,write"', /^scopes: contains ","; separate scopes by spaces, or write a JSON array$/],
+  ['"read,write"', /^scopes: contains ","; separate scopes with spaces, or use a JSON array$/],
   ['"read, write"', /^scopes: contains ","/],
   ["read;write", /^scopes: contains ";"/],
   ["read|write", /^scopes: contains "\|"/],
@@ -153,8 +153,8 @@ test.each(table(CELLS_OF_SCOPES))("scopes in a cell: %s", async (cell, expected)
   else expect(request).toMatchObject({ scopes: expected });
 });
 
-const SWALLOWED = "a quote makes lines 3 to 5 one row, and none is imported";
-const SPREADSHEET = "was changed by a spreadsheet";
+const SWALLOWED = "a quote joins lines 3 to 5 into one row; none of these lines is imported";
+const SPREADSHEET = "was reformatted by a spreadsheet";
 
 const BAD_CSV: readonly (readonly [problem: string, lines: string | Buffer])[] = [
   ["has a misplaced quote", `${KEY}"x,a,b`],
@@ -229,10 +229,10 @@ const BAD_FILES: readonly (readonly [problem: string, file: string | Buffer])[] 
   ["header: unknown column 1", `${KEY},a,b\n`],
   ["header: has no column actor_id", "raw_key,name\n"],
   ["header: has a duplicate column", `${START_OF_FILE},name\n`],
-  ["header: separates its cells by semicolons", `${START_OF_FILE.replaceAll(",", ";")}\n${KEY};a;b\n`],
-  ["header: separates its cells by tabs", `${START_OF_FILE.replaceAll(",", "\t")}\n`],
-  ["header: separates its cells by semicolons", `sep=;\r\n${START_OF_FILE}`],
-  ["file: ends its lines with CR", `${START_OF_FILE}\r${KEY},a,b\r`],
+  ["header: columns are separated by semicolons", `${START_OF_FILE.replaceAll(",", ";")}\n${KEY};a;b\n`],
+  ["header: columns are separated by tabs", `${START_OF_FILE.replaceAll(",", "\t")}\n`],
+  ["header: columns are separated by semicolons", `sep=;\r\n${START_OF_FILE}`],
+  ["file: has CR line endings", `${START_OF_FILE}\r${KEY},a,b\r`],
   ["file: is UTF-16", Buffer.from(`\uFEFF${START_OF_FILE}\n`, "utf16le")],
   ["file: is UTF-16", Buffer.from(`\uFEFF${START_OF_FILE}\n`, "utf16le").swap16()],
   ["file: is UTF-16", Buffer.from(`${START_OF_FILE}\n`, "utf16le")],
@@ -252,7 +252,9 @@ test.each(table(BAD_FILES))("a file is refused, without quoting it: %s", async (
 
 test("JSON Lines that cannot be read name the cause too", async () => {
   for (const file of [Buffer.from('{"name":"a"}\n', "utf16le"), Buffer.from("{}\r{}\r")]) {
-    await expect(rowsOf(jsonLines, file)).rejects.toMatchObject({ message: expect.stringMatching(/UTF-16|CR;/) });
+    await expect(rowsOf(jsonLines, file)).rejects.toMatchObject({
+      message: expect.stringMatching(/UTF-16|CR line endings/),
+    });
   }
 });
 

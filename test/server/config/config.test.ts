@@ -312,7 +312,7 @@ describe("an environment is rejected with the name of the variable for", () => {
   });
 
   test("messages explain how to choose authentication and how to generate a root secret", () => {
-    expect(refusalOf({ KEYHOLD_HOST: "0.0.0.0" }).message).toMatch(/0\.0\.0\.0: admin-token, oidc, or none/);
+    expect(refusalOf({ KEYHOLD_HOST: "0.0.0.0" }).message).toMatch(/0\.0\.0\.0: use admin-token, oidc, or none/);
     expect(refusalOf({ ...DATABASE, KEYHOLD_ROOT_SECRET: "" }).message).toContain("openssl rand -base64 32");
   });
 });

@@ -132,7 +132,7 @@ test("the message contains nothing of the token", () => {
   expect(verifyJwt(token, verification)).toEqual({
     ok: false,
     reason: "SIGNATURE_INVALID",
-    message: "the token has another issuer",
+    message: "the token has a different issuer",
   });
 });
 

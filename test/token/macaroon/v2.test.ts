@@ -29,7 +29,7 @@ test.each(samples.invalid)("rejects: $name", ({ hex, error }) => {
 
 test("errors contain nothing of the content", () => {
   const encoded = Buffer.concat([encodeV2(padded(10)), bytes("secret")]);
-  expect(() => decodeV2(encoded)).toThrow(/^bytes after the signature$/);
+  expect(() => decodeV2(encoded)).toThrow(/^unexpected bytes after the signature$/);
 });
 
 test("enforces the limits of caveats and bytes", () => {

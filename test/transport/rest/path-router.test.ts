@@ -109,8 +109,8 @@ describe("the path router", () => {
     }
   });
 
-  test("two bindings of the same shape are refused", () => {
-    expect(() => router("GET /v1/{a}", "GET /v1/{b}")).toThrow("two bindings of GET /v1/{b}");
+  test("duplicate HTTP bindings for the same shape are refused", () => {
+    expect(() => router("GET /v1/{a}", "GET /v1/{b}")).toThrow("duplicate HTTP bindings for GET /v1/{b}");
     expect(() => router("GET /v1/{a}:x", "GET /v1/{a}", "POST /v1/{a}", "GET /v1/{a=b}")).not.toThrow();
   });
 

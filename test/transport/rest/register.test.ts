@@ -19,21 +19,21 @@ const rpcOf = (method: DescMethodUnary): Rpc => ({
 });
 
 const broken = [
-  ["WithoutPattern", "an HTTP rule without a method, with one of its own, or with response_body"],
+  ["WithoutPattern", "the HTTP rule must have a standard HTTP method and must not have response_body"],
   ["MalformedTemplate", 'malformed or unsupported path template "/v1/{name"'],
-  ["UnknownVariable", "the path variable title is no string of the request"],
-  ["VariableThroughScalar", "the path variable name.title is no string of the request"],
-  ["RepeatedVariable", "the path variable tags is no string of the request"],
-  ["MessageVariable", "the path variable part is no string of the request"],
-  ["TimeVariable", "the path variable create_time is no string of the request"],
+  ["UnknownVariable", "the path variable title is not a string field of the request"],
+  ["VariableThroughScalar", "the path variable name.title is not a string field of the request"],
+  ["RepeatedVariable", "the path variable tags is not a string field of the request"],
+  ["MessageVariable", "the path variable part is not a string field of the request"],
+  ["TimeVariable", "the path variable create_time is not a string field of the request"],
   ["UnknownBody", "keyhold.test.library.Thing has no field title"],
   ["NestedBody", "keyhold.test.library.Thing has no field part.name"],
-  ["ResponseBody", "an HTTP rule without a method, with one of its own, or with response_body"],
-  ["Custom", "an HTTP rule without a method, with one of its own, or with response_body"],
+  ["ResponseBody", "the HTTP rule must have a standard HTTP method and must not have response_body"],
+  ["Custom", "the HTTP rule must have a standard HTTP method and must not have response_body"],
   ["Wildcard", 'malformed or unsupported path template "/v1/{name=things/**}"'],
-  ["NumberVariable", "the path variable size is no string of the request"],
-  ["DeepBindings", "additional_bindings within additional_bindings"],
-  ["SameTwice", "two bindings of POST /v1/things"],
+  ["NumberVariable", "the path variable size is not a string field of the request"],
+  ["DeepBindings", "additional_bindings must not be nested"],
+  ["SameTwice", "duplicate HTTP bindings for POST /v1/things"],
 ] as const;
 
 describe("annotations", () => {
@@ -50,6 +50,6 @@ describe("annotations", () => {
 
   test("two RPCs with one path are refused", () => {
     const rpcs = methodsOf(registry).slice(0, 1).map(rpcOf);
-    expect(() => makeRoutes([...rpcs, ...rpcs])).toThrow("two bindings of GET /v1/items");
+    expect(() => makeRoutes([...rpcs, ...rpcs])).toThrow("duplicate HTTP bindings for GET /v1/items");
   });
 });

@@ -81,7 +81,7 @@ describe("the fields of a binary message", () => {
   });
 
   test("malformed input is refused, and not quoted", () => {
-    const error = "body: is not a well-formed request of this RPC";
+    const error = "body: is not a well-formed request for this RPC";
     expect(() => read(Buffer.alloc(600_000, 0xff))).toThrow(error);
     expect(() => read(Buffer.concat([items(10), Buffer.alloc(600_000, 0x07)]))).toThrow(error);
   });

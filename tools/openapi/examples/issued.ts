@@ -36,7 +36,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       status: 400,
       response: invalidArgument(
         "ip_restriction.allowed_cidrs[0]",
-        "has bits after the prefix of 24; the block that contains it is 203.0.113.0/24",
+        "has bits set to the right of the prefix of 24; use the containing block 203.0.113.0/24",
         "INVALID_FORMAT",
       ),
     },
@@ -60,7 +60,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
         409,
         "ALREADY_EXISTS",
         "REQUEST_ID_REUSED",
-        "request_id: was already used by a request with other fields",
+        "request_id: was already used for a request with different parameters",
         {
           field: "request_id",
         },

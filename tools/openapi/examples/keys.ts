@@ -174,7 +174,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
           check("REVOCATION", "FAIL", "the key is revoked"),
           check("EXPIRY", "PASS", "the key does not expire"),
           check("DISABLED", "PASS", "the key is not disabled"),
-          check("ADDRESS", "SKIPPED", "the key is not restricted to addresses"),
+          check("ADDRESS", "SKIPPED", "the key is not restricted to specific IP addresses"),
           check("AUDIENCE", "SKIPPED", "the secret of a key has no audience"),
           check("SCOPES", "PASS", "the credential has read"),
         ],

@@ -43,7 +43,7 @@ export class ByteCache {
     const room = maxBytes - this.#index.byteLength;
     const slabBytes = given ?? slabBytesFor(room);
     this.#maxSlabs = Math.floor(room / slabBytes);
-    if (maxEntries < 1 || this.#maxSlabs < 1) throw new RangeError("a cache of so many entries needs other bounds");
+    if (maxEntries < 1 || this.#maxSlabs < 1) throw new RangeError("too many cache entries for these bounds");
     this.#maxEntries = maxEntries;
     this.#slabBytes = slabBytes;
     this.#slabWords = slabBytes / WORD;
@@ -162,7 +162,7 @@ export class ByteCache {
 
   #slab(number: number): ByteSlab {
     const slab = this.#slabs[number];
-    if (slab === undefined) throw new RangeError("the cache has no such slab");
+    if (slab === undefined) throw new RangeError("cache slab not found");
     return slab;
   }
 

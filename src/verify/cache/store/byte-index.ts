@@ -65,7 +65,7 @@ export class ByteIndex {
   #slotOf(hash: number, place: number): number {
     let slot = this.first(hash);
     while (slot !== NO_SLOT && this.placeAt(slot) !== place) slot = this.next(slot, hash);
-    if (slot === NO_SLOT) throw new RangeError("the index has no such entry");
+    if (slot === NO_SLOT) throw new RangeError("cache index entry not found");
     return slot;
   }
 
