@@ -102,7 +102,11 @@ const unstorable: Check = (value) => textViolationsIn("", value);
 function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {
   const rules = type.case === "repeated" ? declared(type.value) : undefined;
   const item = field.listKind === "message" ? itemsOfBatch(field, rules?.items) : entryCheck(field, rules?.items);
-  const size = sizeCheck(rules?.minItems, rules?.maxItems, (min) => `must have at least ${min} items`);
+  const size = sizeCheck(
+    rules?.minItems,
+    rules?.maxItems,
+    (min) => `must have at least ${min} ${min === 1n ? "item" : "items"}`,
+  );
   return (value) => {
     const list = Array.isArray(value) ? value : [];
     const wrong = size(list.length);

@@ -128,7 +128,12 @@ describe("local checks", () => {
         ...{ KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_GATEWAY_CREDENTIALS: "query:key" },
         ...{ KEYHOLD_GATEWAY_PORT: "0", KEYHOLD_GATEWAY_HOST: "::" },
       },
-      [/^warning :: is served to gateways without TLS/, /^warning credentials in the query/, /^ok Envoy/, /^ok /],
+      [
+        /^warning :: is served to gateways without TLS/,
+        /^warning credentials are accepted in the URL query/,
+        /^ok Envoy/,
+        /^ok /,
+      ],
     ],
     [
       "port",
@@ -163,7 +168,7 @@ describe("local checks", () => {
     [
       "gateways",
       { KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_AUTH: "admin-token,none" },
-      ["warning gateways need no token, because KEYHOLD_AUTH contains none", /^ok Envoy/, /^ok /],
+      ['warning gateways need no token, because KEYHOLD_AUTH contains "none"', /^ok Envoy/, /^ok /],
     ],
     ["tls", { KEYHOLD_TLS_CERT_FILE: "/no.pem", KEYHOLD_TLS_KEY_FILE: "/no.pem" }, [/^error the check failed: ENOENT/]],
     ["root_secret", { KEYHOLD_ROOT_SECRET: "", KEYHOLD_ROOT_SECRET_FILE: "/no" }, [/^error ENOENT/]],
@@ -221,7 +226,7 @@ describe("local checks", () => {
     onTestFinished(() => oidc.close());
     const more = { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: oidc.issuer, KEYHOLD_OIDC_AUDIENCE: oidc.audience };
     expect(await found("oidc", more)).toEqual([`ok the signing keys of ${oidc.issuer} are reachable`]);
-    expect((await found("oidc", { ...more, KEYHOLD_OIDC_ISSUER: `${oidc.issuer}/` }))[0]).toMatch(/another issuer/);
+    expect((await found("oidc", { ...more, KEYHOLD_OIDC_ISSUER: `${oidc.issuer}/` }))[0]).toMatch(/different issuer/);
   });
 
   test("a root secret file is private, readable by others, or empty", async () => {

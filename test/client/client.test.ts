@@ -84,19 +84,19 @@ test("the token is read for each call, and an explicit Authorization takes prece
 
 test("an invalid token is rejected without quoting it", async () => {
   const token = "kh_v1_secret\n";
-  const [url, problem] = [suite.server.url, /^token: must be a bearer token (?!.*secret)/];
+  const [url, problem] = [suite.server.url, /^token: must be a non-empty bearer token (?!.*secret)/];
   expect(() => createKeyholdClient({ baseUrl: url, token })).toThrow(problem);
   const later = createKeyholdClient({ baseUrl: url, token: () => token });
   const error = await failure(later.derivedKeys.getJwks({}));
   for (const text of [error.message, String(error.cause)]) {
-    expect(text).toContain("token: must be a bearer token");
+    expect(text).toContain("token: must be a non-empty bearer token");
     expect(text).not.toContain("secret");
   }
 });
 
 test.for(["keys.example.com", "ftp://keys.example.com", ""])("no client of %j", (baseUrl) => {
   expect(() => createKeyholdClient({ baseUrl })).toThrow(
-    /^baseUrl: must be an http or https URL without user and password$/,
+    /^baseUrl: must be an http or https URL without a user or password$/,
   );
 });
 

@@ -41,7 +41,7 @@ test("a lease is not extended by a renewal on another server than the feed's", a
   url = promoted.url();
   await eventually(async () => !node.membership.lease.isFresh);
   await eventually(async () => node.membership.unavailableReason !== null);
-  expect(node.membership.unavailableReason?.message).toContain("must lead to the same server");
+  expect(node.membership.unavailableReason?.message).toContain("must point to the same server");
   await expect(node.membership.renewed()).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE" });
   url = primary.url();
   await eventually(async () => node.membership.lease.isFresh);
@@ -57,7 +57,7 @@ test("a change on another server than the feed's is unconfirmed, and the cache i
   });
   await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   expect(node.forgets()).toBeGreaterThan(forgets);
-  expect(node.log[0]).toContain("must lead to the same server");
+  expect(node.log[0]).toContain("must point to the same server");
   await elsewhere.close();
 });
 

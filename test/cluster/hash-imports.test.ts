@@ -248,7 +248,7 @@ describe("hash formats", () => {
     for (const length of [6, 7, 8, 9]) await importBy(nodes[0], scrypt(newRawKey(), length));
     await expect(importBy(nodes[1], scrypt(newRawKey(), 10))).rejects.toMatchObject({
       code: "TOO_MANY_PREFIX_LENGTHS",
-      message: expect.stringContaining("prefixes of 6, 7, 8, 9 bytes are in use"),
+      message: expect.stringContaining("only prefixes of 6, 7, 8, 9 bytes are allowed"),
     });
     const rawKey = newRawKey();
     const { keyId } = await importBy(nodes[0], scrypt(rawKey, 9));

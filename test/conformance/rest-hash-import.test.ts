@@ -180,7 +180,7 @@ describe.each(HASHES)("a key of which only a %s hash is known", (_, hashOf) => {
     const { results } = succeeded(await rest("POST", `${paths.imported}:batchCreate`, { requests }));
     const code = "BATCH_CREATE_IMPORTED_API_KEYS_ERROR_ALREADY_EXISTS";
     expect(results).toMatchObject([{ error_code: code }, { imported_api_key: {} }, { error_code: code }, {}]);
-    expect(results[0].error_message).toMatch(/^raw_key_hash: is already imported/);
+    expect(results[0].error_message).toMatch(/^raw_key_hash: .* is already imported/);
     expect(await verify(rest, a)).toMatchObject({ key_id: results[1].imported_api_key.key_id });
   });
 });

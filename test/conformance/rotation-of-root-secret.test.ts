@@ -108,7 +108,9 @@ describe("the root secret is rotated:", () => {
 
   test("a server with only the new one refuses to start while the signing key needs the old one, and prints the remedy", async () => {
     await expect(start(NEW)).rejects.toThrow(
-      new RegExp(`the signing key ${oldKid} cannot be unwrapped: .*\`keyhold signing-keys rotate\` before dropping it`),
+      new RegExp(
+        `the signing key ${oldKid} cannot be unwrapped: .*\`keyhold signing-keys rotate\` before you remove it`,
+      ),
     );
   });
 

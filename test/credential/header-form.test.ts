@@ -7,13 +7,13 @@ test.each([
   ["a\r\nb", ["line break"]],
   ["a\0b", ["control characters"]],
   ["a\x7fb", ["control characters"]],
-  ["a\x85b", ["control characters", "outside of ASCII"]],
+  ["a\x85b", ["control characters", "non-ASCII"]],
   [" ab", ["begins or ends with a space"]],
   ["ab\t", ["begins or ends with a space"]],
   ["a b", []],
   ["a,b", ["comma"]],
-  ["schlüssel", ["outside of ASCII"]],
-  ["\u{1f511}", ["outside of ASCII"]],
+  ["schlüssel", ["non-ASCII"]],
+  ["\u{1f511}", ["non-ASCII"]],
   [" a,\n", ["line break", "begins or ends with a space", "comma"]],
 ])("%j is warned of: %j", (rawKey, problems) => {
   const warnings = rawKeyWarnings(rawKey);

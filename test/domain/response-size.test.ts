@@ -101,7 +101,11 @@ test("items fit up to the limit", () => {
       code: "INVALID_ARGUMENT",
       message: expect.stringContaining("4194304 bytes"),
       violations: [
-        { field: "requests", reason: "TOO_LARGE", description: expect.stringContaining("the first 2 items fit; send") },
+        {
+          field: "requests",
+          reason: "TOO_LARGE",
+          description: expect.stringContaining("the first 2 items fit into one call; send"),
+        },
       ],
     }),
   );

@@ -25,6 +25,6 @@ test("the same request with a restriction is another one, and so is one with ano
   const stored = identify(restricted("10.0.0.0/8"), NO_SOURCE, RING)?.fingerprint ?? new Uint8Array();
   expect(() => requireRepeat(restricted("10.0.0.0/8"), NO_SOURCE, stored, RING)).not.toThrow();
   for (const other of [INPUT, restricted(), restricted("10.0.0.0/9"), restricted("10.0.0.0/8", "::1")]) {
-    expect(() => requireRepeat(other, NO_SOURCE, stored, RING)).toThrow(/was already used by a request/);
+    expect(() => requireRepeat(other, NO_SOURCE, stored, RING)).toThrow(/was already used for a request/);
   }
 });

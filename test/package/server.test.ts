@@ -82,7 +82,7 @@ test("its threads compute slow hashes, and without the program of bcrypt the imp
   onTestFinished(() => rename(`${folder}-moved`, folder));
   expect(await project.node(BCRYPT, hash)).toBe(
     "raw_key_hash.phc: this server cannot compute HASH_ALGORITHM_BCRYPT: install the npm package keyhold with its optional dependencies, " +
-      "among which @node-rs/bcrypt has its program for this platform\n",
+      "which include @node-rs/bcrypt for this platform\n",
   );
 });
 

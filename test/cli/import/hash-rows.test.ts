@@ -131,7 +131,7 @@ const BAD_HEADERS: readonly (readonly [string, string, Partial<RowOptions>])[] =
   ["--hash-encoding: is required", "hash,name,actor_id", { hash: { algorithm: "sha256" } }],
   ["header: unknown column 3; allowed: raw_key, hash", "hash,name,owner", { hash: SHA256 }],
   [
-    'header: has no column "owner", which --map names',
+    'header: has no column "owner" listed in --map',
     "key,name",
     { columns: { hash: "key", name: "name", actor_id: "owner" } },
   ],
@@ -143,8 +143,8 @@ test.each(table(BAD_HEADERS))("invalid header: %s", async (problem, header, opti
 
 const BAD_MAPS: readonly (readonly [string, Record<string, string>])[] = [
   ['--map: unknown field "owner"; allowed: raw_key', { hash: "key", name: "name", actor_id: "owner", owner: "owner" }],
-  ["--map: does not name raw_key, hash or phc", { name: "name", actor_id: "owner" }],
-  ["--map: does not name actor_id", { hash: "key", name: "name" }],
+  ["--map: does not include raw_key, hash or phc", { name: "name", actor_id: "owner" }],
+  ["--map: does not include actor_id", { hash: "key", name: "name" }],
   ["--hash-algorithm: is required", { hash: "key", name: "name", actor_id: "owner" }],
 ];
 

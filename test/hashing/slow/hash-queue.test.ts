@@ -47,7 +47,7 @@ test("two hashes are computed at a time, 64 wait, and others are rejected", asyn
   expect([workers.length, queue.running, queue.waiting]).toEqual([2, 2, 64]);
   await expect(compute(queue, task(LONG))).rejects.toMatchObject({
     code: "OVERLOADED",
-    message: "too many calls wait for slow hashes of imported keys; retry after 1 s",
+    message: "too many calls are waiting for slow hashes of imported keys; retry after 1 s",
   });
   const ends = Promise.allSettled(accepted);
   await queue.close();
