@@ -23,7 +23,7 @@ const IN_BODY = new RegExp(
  * The case in which the specification of gRPC requires INTERNAL (compression.md): a compressed message in a call without a declared
  * compression.
  */
-const BY_SPECIFICATION = /a(?: |%20)message(?: |%20)is(?: |%20)marked(?: |%20)as(?: |%20)compressed/;
+const BY_SPECIFICATION = /a(?: |%20)message(?: |%20)is(?: |%20)compressed/;
 
 /** Returns whether a response may have this HTTP status. */
 export function isAllowed(status: number): boolean {
