@@ -51,8 +51,8 @@ async function authorize(page: Page, token: string): Promise<void> {
 
 /** Opens an operation for a call. */
 async function open(page: Page, method: string, path: string): Promise<Locator> {
-  const operation = page.locator(".opblock", {
-    has: page.locator(`.opblock-summary-${method.toLowerCase()} .opblock-summary-path[data-path="${path}"]`),
+  const operation = page.locator(`.opblock-${method.toLowerCase()}`, {
+    has: page.locator(`.opblock-summary-path[data-path="${path}"]`),
   });
   await operation.locator(".opblock-summary-control").click();
   await operation.getByRole("button", { name: "Try it out" }).click();
