@@ -107,7 +107,7 @@ describe("replication", () => {
   test("more standbys than commits wait for, and asynchronous ones", () => {
     expect(evaluate("ANY 1 (s1, s2)", streaming("S1", "s2", "s3"))).toEqual([
       ON,
-      "ok synchronous_standby_names is ANY 1 (s1, s2), and S1, s2 of its standbys are connected: commits wait for 1; promote the one that has received the most",
+      "ok synchronous_standby_names is ANY 1 (s1, s2), and S1, s2 of its standbys are connected: commits wait for 1; promote the standby that has received the most",
       `ok s3: asynchronous, do not promote (${LOSS})`,
     ]);
     expect(evaluate("FIRST 1 (s1, s2)", streaming("s1", "s2"))[1]).toMatch(
