@@ -56,6 +56,14 @@ test.each(UNREACHABLE)(
   },
 );
 
+test.each(["EINVAL", "EBADF", "ERR_INVALID_ARG_TYPE"])(
+  "an error of Node with the code %s is no outage of the database",
+  (code) => {
+    const error = Object.assign(new Error("a bug"), { code });
+    expect(databaseError(error)).toBe(error);
+  },
+);
+
 const REJECTED_LOGINS = table([
   ["password", "28P01", (url: URL) => Object.assign(url, { password: "wrong" })],
   ["role", "28P01", (url: URL) => Object.assign(url, { username: "nobody" })],

@@ -7,7 +7,7 @@ import { KeyholdError } from "../../domain/errors.ts";
  * shutting down or starting (57P01 to 57P03), read-only (25006), in recovery (55000, raised by functions that a standby does not support).
  */
 const UNREACHABLE =
-  /^(E[A-Z]+|EAI_AGAIN|CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED|DESTROYED)|NO_PRIMARY|08...|40...|53...|57P0[123]|25006|55000)$/;
+  /^(ECONNREFUSED|ECONNRESET|ENOENT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPIPE|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_(CLOSED|ENDED|DESTROYED)|NO_PRIMARY|08...|40...|53...|57P0[123]|25006|55000)$/;
 
 /**
  * Authentication failed: wrong password or role (28P01, 28000) or database name (3D000). The operator must correct it; calls may be
