@@ -14,7 +14,7 @@ export class EnvoyRequest implements GatewayRequest {
   constructor(checked: CheckedRequest, clientAddressOf: ClientAddressByEnvoy) {
     if (!checked.isHttp) throw invalidArgument("attributes.request.http", "is required", "FIELD_REQUIRED");
     this.#checked = checked;
-    this.#requirements = readRequirements(Object.entries(checked.extensions));
+    this.#requirements = requirementsOf(checked.extensions);
     this.#clientAddressOf = clientAddressOf;
   }
 
@@ -48,4 +48,19 @@ export class EnvoyRequest implements GatewayRequest {
     const values = this.header(name);
     return values.length === 0 ? undefined : values.join(", ");
   }
+}
+
+/** Maximum number of settings of routes that are kept; each is about 1 KB. */
+const MAX_SETTINGS = 64;
+
+const requirementsBySettings = new Map<string, Requirements>();
+
+/** Memoizes `readRequirements`: Envoy sends the settings of a route with each of its requests. */
+function requirementsOf(settings: CheckedRequest["extensions"]): Requirements {
+  const text = JSON.stringify(settings);
+  const existing = requirementsBySettings.get(text);
+  if (existing !== undefined) return existing;
+  const requirements = readRequirements(Object.entries(settings));
+  if (requirementsBySettings.size < MAX_SETTINGS) requirementsBySettings.set(text, requirements);
+  return requirements;
 }
