@@ -40,7 +40,7 @@ function addKeyCommands(keys: Command): void {
     .option("--restrict-to <actor_id...>", "for an admin token: restrict it to keys of these actors (default: any)")
     .option(
       "--request-id <id>",
-      "idempotency key: repeating the command with the same value returns the key created the first time",
+      "idempotency key: repeating the command with the same value creates no other key; the repeated command fails and prints the id of the existing key",
     )
     .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
   keys
