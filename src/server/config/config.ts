@@ -232,8 +232,8 @@ function toMetrics(host = "127.0.0.1", text: string | undefined, port: number): 
 }
 
 function toTls(get: Get) {
-  const [certFile, keyFile] = pairOf(get, "KEYHOLD_TLS_CERT_FILE", "KEYHOLD_TLS_KEY_FILE") ?? [];
-  return certFile === undefined || keyFile === undefined ? null : { certFile, keyFile };
+  const pair = pairOf(get, "KEYHOLD_TLS_CERT_FILE", "KEYHOLD_TLS_KEY_FILE");
+  return pair && { certFile: pair[0], keyFile: pair[1] };
 }
 
 /** Returns the values of two variables that require each other; null if neither is set. */
