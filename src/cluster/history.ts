@@ -87,9 +87,8 @@ export class DatabaseHistory {
   #timelineNote({ server, promotedAt }: SessionPosition, known: ServerId): HistoryNote | null {
     if (timelineOf(server) === timelineOf(known)) return null;
     const what = `a standby was promoted: the database is on timeline ${timelineOf(server)}, but was on ${timelineOf(known)}`;
-    if (promotedAt !== null)
-      return { level: "info", message: `${what}; no change that was known to be durable is missing` };
-    return { level: "warn", message: `${what}; it was restarted since, so it is unknown which changes are missing` };
+    if (promotedAt !== null) return { level: "info", message: `${what}; no changes known to be durable are missing` };
+    return { level: "warn", message: `${what}; it has restarted since, so the missing changes are unknown` };
   }
 }
 

@@ -19,7 +19,7 @@ export class NoEchoError extends KeyholdError {
   constructor() {
     super(
       "DATABASE_UNAVAILABLE",
-      "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself, not to a transaction pooler",
+      "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must connect directly to the database, not through a transaction pooler",
     );
   }
 }
@@ -27,7 +27,7 @@ export class NoEchoError extends KeyholdError {
 export function otherDatabase(): KeyholdError {
   return new KeyholdError(
     "DATABASE_UNAVAILABLE",
-    "KEYHOLD_DATABASE_LISTEN_URL and KEYHOLD_DATABASE_URL lead to different databases",
+    "KEYHOLD_DATABASE_LISTEN_URL and KEYHOLD_DATABASE_URL point to different databases",
   );
 }
 

@@ -127,5 +127,5 @@ async function socketOf(rival: LockOwner, dataDir: string, timeoutMs: number): P
 
 function inUse(dataDir: string, rival: LockOwner): KeyholdError {
   const holder = rival.keyholdPid === null ? `PostgreSQL process ${rival.pid}` : `process ${rival.keyholdPid}`;
-  return new KeyholdError("DATABASE_UNAVAILABLE", `data folder ${dataDir} is in use by ${holder}`);
+  return new KeyholdError("DATABASE_UNAVAILABLE", `data directory ${dataDir} is in use by ${holder}`);
 }

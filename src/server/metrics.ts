@@ -87,13 +87,13 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
     ...calls.families(),
     gauge(
       "keyhold_calls_waiting",
-      "In-flight calls that wait, in units; a batch counts a tenth of its items.",
+      "Calls waiting, in units; a batch counts as one tenth of its number of items.",
       () => limiter.units,
     ),
-    gauge("keyhold_calls_waiting_max", "Maximum of waiting calls before others are rejected.", () => limiter.max),
+    gauge("keyhold_calls_waiting_max", "Maximum of waiting calls; further calls are rejected.", () => limiter.max),
     counter("keyhold_overload_refusals_total", "Calls rejected with OVERLOADED.", () => limiter.rejections),
-    counter("keyhold_verdicts_total", "Verdicts by type of the credential and result.", () => verdicts.samples()),
-    counter("keyhold_gateway_decisions_total", "Decisions for gateways by their protocol and HTTP status.", () =>
+    counter("keyhold_verdicts_total", "Verdicts by credential type and result.", () => verdicts.samples()),
+    counter("keyhold_gateway_decisions_total", "Decisions for gateways, by gateway protocol and HTTP status.", () =>
       gatewayDecisions.samples(),
     ),
     counter(
@@ -101,7 +101,7 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
       "Verdicts returned without a lease, marked as stale.",
       () => meters.staleVerdicts,
     ),
-    counter("keyhold_adoptions_total", "Adoptions of keys imported by a hash, by outcome.", () =>
+    counter("keyhold_adoptions_total", "Adoptions of keys stored only as a hash, by outcome.", () =>
       samples("outcome", meters.adoptions),
     ),
     counter("keyhold_refused_credentials_total", "Calls with a rejected credential, by reason.", () =>
@@ -125,15 +125,15 @@ function cacheMetrics({ reader }: Resources): Family[] {
     return samples("kind", { keys, credentials, negatives });
   };
   return [
-    counter("keyhold_cache_hits_total", "Look-ups of keys answered from the cache.", () => stats().hits),
-    counter("keyhold_cache_misses_total", "Look-ups of keys read from the database.", () => stats().misses),
+    counter("keyhold_cache_hits_total", "Key lookups served from the cache.", () => stats().hits),
+    counter("keyhold_cache_misses_total", "Key lookups that read from the database.", () => stats().misses),
     counter("keyhold_cache_evictions_total", "Entries evicted to make room.", () => stats().evictions),
     counter(
       "keyhold_cache_invalidations_total",
-      "Invalidations because something changed or may have changed.",
+      "Cache invalidations after a change or a possible change.",
       () => stats().invalidations,
     ),
-    gauge("keyhold_cache_entries", "Cached keys, credentials, and look-ups without a result.", entries),
+    gauge("keyhold_cache_entries", "Cached keys, credentials and negative lookups.", entries),
     gauge("keyhold_cache_bytes", "Size of the cached entries.", () => stats().bytes),
     gauge("keyhold_cache_allocated_bytes", "Memory allocated for the cache.", () => stats().allocatedBytes),
   ];
@@ -144,7 +144,7 @@ function slowHashMetrics({ hashing: { slow } }: Resources): Family[] {
     gauge("keyhold_slow_hashes_running", "Slow hashes being computed.", () => slow.stats.running),
     gauge(
       "keyhold_slow_hashes_waiting",
-      "Slow hashes that wait; more than 144 are rejected.",
+      "Slow hashes waiting; beyond 144, further hashes are rejected.",
       () => slow.stats.waiting,
     ),
     counter("keyhold_slow_hashes_total", "Slow hashes that verifications needed, by outcome.", () => {
@@ -160,17 +160,19 @@ function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
     gauge("keyhold_lease_fresh", "Whether the node holds a lease and may answer from its cache.", () =>
       Number(membership.lease.isFresh),
     ),
-    gauge("keyhold_lease_age_seconds", "Time since the last granted renewal.", () => seconds(membership.lease.age)),
+    gauge("keyhold_lease_age_seconds", "Time since the last successful renewal.", () => seconds(membership.lease.age)),
     gauge("keyhold_lease_ttl_seconds", "TTL of the lease.", () => leaseTtl / 1000),
-    gauge("keyhold_feed_lag_seconds", "Delay of change notifications, by the last renewal.", () =>
+    gauge("keyhold_feed_lag_seconds", "Delay of change notifications, measured at the last lease renewal.", () =>
       seconds(membership.session?.feedLag ?? null),
     ),
-    gauge("keyhold_clock_offset_seconds", "Offset of this clock from the database's; positive: it is ahead.", () =>
-      seconds(membership.session?.clockOffset.least ?? null),
+    gauge(
+      "keyhold_clock_offset_seconds",
+      "Offset of this clock from the database's; positive if this clock is ahead.",
+      () => seconds(membership.session?.clockOffset.least ?? null),
     ),
     counter(
       "keyhold_feed_changes_total",
-      "Received change notifications by kind; forgotten: the whole cache was invalidated.",
+      'Change notifications received, by kind; "forgotten" means that the whole cache was invalidated.',
       () => samples("kind", received),
     ),
   ];
@@ -189,7 +191,7 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
     gauge("keyhold_database_connections", "Open connections.", ofPools("open")),
     gauge("keyhold_database_connections_in_use", "Connections in use.", ofPools("inUse")),
     gauge("keyhold_database_connections_max", "Maximum number of connections.", ofPools("max")),
-    gauge("keyhold_database_waiting", "Statements that wait for a connection.", ofPools("waiting")),
+    gauge("keyhold_database_waiting", "Statements waiting for a connection.", ofPools("waiting")),
   ];
 }
 
@@ -213,7 +215,7 @@ function backgroundMetrics({ signing, lastUsed, jobs }: Measured): Family[] {
     counter("keyhold_background_seconds_total", "Time spent in background jobs.", byTask("duration", seconds)),
     gauge(
       "keyhold_background_last_success_timestamp_seconds",
-      "End of the last run that succeeded, as Unix time.",
+      "Unix timestamp of the end of the last successful run.",
       byTask("lastSuccess", seconds),
     ),
   ];

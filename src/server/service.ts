@@ -75,7 +75,7 @@ export async function serve(
     store: resources.storeAdoption,
     clock: resources.keys.clock,
     onOutcome: meters.onAdoption,
-    onFailure: (keyId, err) => logger.warn({ err, key_id: keyId }, "a key imported by its hash could not be adopted"),
+    onFailure: (keyId, err) => logger.warn({ err, key_id: keyId }, "a key stored only as a hash could not be adopted"),
   });
   const context = createVerifyContext(config, resources, signing, lastUsed, adopter, logger);
   const counted = {
@@ -127,7 +127,7 @@ export async function serve(
     await jobs.stop();
     await resources.close();
     // An unreachable collector must not keep the server from stopping.
-    await tracing?.close().catch((err) => logger.warn({ err }, "the last spans could not be exported"));
+    await tracing?.close().catch((err) => logger.warn({ err }, "the last trace spans could not be exported"));
   };
   const { url, gatewayUrl } = ports;
   const isReady = () => {
@@ -218,7 +218,7 @@ function startJobs(
   const readAdminTokens = jobs.start({
     name: "admin_tokens",
     interval: ADMIN_TOKENS_INTERVAL,
-    failureMessage: "expiring admin tokens could not be read",
+    failureMessage: "the check for expiring admin tokens failed",
     run: async () => {
       const now = new Date(clock.now());
       const tokens = await findExpiringTokens(database, now);

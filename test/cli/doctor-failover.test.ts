@@ -52,7 +52,7 @@ async function seeStates(): Promise<void> {
   onTestFinished(async () => void (await primary.admin.unsafe(`REVOKE pg_read_all_stats FROM ${serverRole}`)));
 }
 
-const UNKNOWN = `ok replication state unknown: role ${serverRole} may not read it (GRANT pg_read_all_stats)`;
+const UNKNOWN = `ok replication state unknown: role ${serverRole} cannot read it (GRANT pg_read_all_stats)`;
 const ON = "ok synchronous_commit is on: a change is acknowledged when the synchronous standbys have it on disk";
 
 describe("replication", () => {
@@ -80,7 +80,7 @@ describe("replication", () => {
     const began = performance.now();
     expect(await found("replication")).toEqual([
       ON,
-      "error synchronous_standby_names is s1, s2, and none of its standbys is connected: all changes and verifications block until 1 are",
+      "error synchronous_standby_names is s1, s2, and none of its standbys is connected: all changes and verifications block until 1 standby(s) are connected",
     ]);
     expect(performance.now() - began).toBeLessThan(20_000);
   });
@@ -107,17 +107,17 @@ describe("replication", () => {
   test("more standbys than commits wait for, and asynchronous ones", () => {
     expect(evaluate("ANY 1 (s1, s2)", streaming("S1", "s2", "s3"))).toEqual([
       ON,
-      "ok synchronous_standby_names is ANY 1 (s1, s2), and S1, s2 of its standbys are connected: commits wait for 1; promote the standby that has received the most",
+      "ok synchronous_standby_names is ANY 1 (s1, s2), and S1, s2 of its standbys are connected: commits wait for 1; promote the standby that has received the most WAL",
       `ok s3: asynchronous, do not promote (${LOSS})`,
     ]);
     expect(evaluate("FIRST 1 (s1, s2)", streaming("s1", "s2"))[1]).toMatch(
-      /: commits wait for 1; promote the first of the list$/,
+      /: commits wait for 1; promote the first standby in the list$/,
     );
     expect(evaluate("*", streaming("a"))[1]).toMatch(
       /^warning synchronous_standby_names is \*, and a of its standbys is/,
     );
     expect(evaluate("2 (s1, s2)", [...streaming("s1"), { name: "s2", state: "catchup" }])[1]).toMatch(
-      /^error .* until 2 are$/,
+      /^error .* until 2 standby\(s\) are connected$/,
     );
   });
 
@@ -149,7 +149,7 @@ describe("database_hosts", () => {
 
   test("a missing primary is an error", async () => {
     const more = { KEYHOLD_DATABASE_URL: standby.url() };
-    expect(await found("database_hosts", more)).toContain("error KEYHOLD_DATABASE_URL names no primary");
+    expect(await found("database_hosts", more)).toContain("error KEYHOLD_DATABASE_URL does not list a primary");
     expect(await found("database", more)).toEqual([
       expect.stringContaining(`no primary among ${standby.address}: ${standby.address} is a standby (in recovery)`),
     ]);
@@ -180,6 +180,6 @@ test("data and notifications from one server, or from old and new primary", asyn
   ]);
   const both = { KEYHOLD_DATABASE_URL: primary.url(`${primary.address},${other.address}`) };
   expect((await found("database_hosts", both)).at(-1)).toMatch(
-    /^error KEYHOLD_DATABASE_URL names 2 servers that accept writes/,
+    /^error KEYHOLD_DATABASE_URL lists 2 servers that accept writes/,
   );
 });

@@ -225,8 +225,8 @@ describe("local checks", () => {
     const oidc = await startOidcIssuer();
     onTestFinished(() => oidc.close());
     const more = { KEYHOLD_AUTH: "oidc", KEYHOLD_OIDC_ISSUER: oidc.issuer, KEYHOLD_OIDC_AUDIENCE: oidc.audience };
-    expect(await found("oidc", more)).toEqual([`ok the signing keys of ${oidc.issuer} are reachable`]);
-    expect((await found("oidc", { ...more, KEYHOLD_OIDC_ISSUER: `${oidc.issuer}/` }))[0]).toMatch(/different issuer/);
+    expect(await found("oidc", more)).toEqual([`ok the signing keys of ${oidc.issuer} can be fetched`]);
+    expect((await found("oidc", { ...more, KEYHOLD_OIDC_ISSUER: `${oidc.issuer}/` }))[0]).toMatch(/a different issuer/);
   });
 
   test("a root secret file is private, readable by others, or empty", async () => {
@@ -250,10 +250,10 @@ describe("local checks", () => {
       );
     for (const mode of table(["allow", "prefer", "require"]))
       expect(evaluate("10.0.0.1:5433", `?sslmode=${mode}`)).toContain(
-        `warning KEYHOLD_DATABASE_URL connects to 10.0.0.1 without a check of its certificate (sslmode=${mode})`,
+        `warning KEYHOLD_DATABASE_URL connects to 10.0.0.1 without verifying its certificate (sslmode=${mode})`,
       );
     for (const query of table(["?sslmode=verify-full", "?sslmode=require&sslrootcert=system"]))
-      expect(evaluate("db.example", query)).toBe("ok KEYHOLD_DATABASE_URL checks the certificate of db.example");
+      expect(evaluate("db.example", query)).toBe("ok KEYHOLD_DATABASE_URL verifies the certificate of db.example");
     for (const host of table(["127.0.0.1", "localhost:5433", "[::1]", "%2Frun%2Fpostgresql"]))
       expect(evaluate(host)).toBe("");
     const more = { KEYHOLD_DATABASE_MIGRATE_URL: "postgres://owner@db.example/keyhold" };
@@ -311,7 +311,9 @@ describe("database checks", () => {
     const target = where.replaceAll(/\$(\w+)/g, (_, of) => names[of] ?? "");
     onTestFinished(async () => void (await runAsSuperuser([`ALTER ${target} RESET ${name}`])));
     await runAsSuperuser([`ALTER ${target} SET ${name} = '${value}'`]);
-    const finding = expect.stringMatching(`^warning ALTER ${target} SET ${name} = '${value}': Keyhold overrides it`);
+    const finding = expect.stringMatching(
+      `^warning ALTER ${target} SET ${name} = '${value}': Keyhold overrides this setting`,
+    );
     const isOk = expect.stringMatching("^ok the database and the role do not change session settings");
     expect(await found("session_settings")).toEqual([kind === "foreign" ? finding : isOk]);
   });
@@ -321,7 +323,7 @@ describe("database checks", () => {
     expect(await found("schema")).toEqual(["error the schema lacks 0005_used_root_secrets"]);
     await owner`INSERT INTO schema_migrations ${owner(row ?? {})}`;
     await during(`REVOKE SELECT ON schema_migrations FROM ${role}`, `GRANT SELECT ON schema_migrations TO ${role}`);
-    expect(await found("schema")).toEqual(["error the servers' role may not read the schema"]);
+    expect(await found("schema")).toEqual(["error the servers' role cannot read the schema"]);
   });
 
   const RIGHTS = table([
@@ -372,7 +374,7 @@ describe("database checks", () => {
     await owner`UPDATE api_keys SET last_used_time = now() WHERE key_id <> ${keyId}`;
     const none = ["ok no admin token in use expires within 14 days"];
     const token = String.raw`the admin token "edge" \(${keyId}, keyhold:verify\)`;
-    const expired = [expect.stringMatching(`^error ${token} expired at 2.*Z, in use$`)];
+    const expired = [expect.stringMatching(`^error ${token} expired at 2.*Z but is still in use$`)];
     const used = (days: number) =>
       owner`UPDATE api_keys SET last_used_time = now() + ${`${days} days`}::interval WHERE key_id = ${keyId}`;
     expect(await found("admin_tokens")).toEqual(none);
@@ -408,7 +410,7 @@ describe("database checks", () => {
       found("notifications", { KEYHOLD_DATABASE_LISTEN_URL: proxy.url }),
       found("notifications", past),
     ]);
-    expect([pooled, wrong, good]).toEqual([lost, lost, [expect.stringMatching(/^ok a notification arrives within/)]]);
+    expect([pooled, wrong, good]).toEqual([lost, lost, [expect.stringMatching(/^ok a notification arrived within/)]]);
   });
 });
 
@@ -474,7 +476,7 @@ describe("secrets", () => {
     await owner`UPDATE signing_keys SET tokens_expire_time = now() + interval '1 day'`;
     await rotateUnder(owner, { root: OTHER, retired: [ROOT_SECRET] });
     expect(await found("signing_keys", { KEYHOLD_ROOT_SECRET: OTHER })).toEqual([
-      expect.stringMatching(/^warning retired signing key \S+, tokens until \S+, cannot be unwrapped$/),
+      expect.stringMatching(/^warning retired signing key \S+, tokens valid until \S+, cannot be unwrapped$/),
       expect.stringMatching(/^ok signing key/),
     ]);
     await rotateUnder(owner, { root: ROOT_SECRET, retired: [OTHER] });
@@ -502,17 +504,17 @@ describe("secrets", () => {
   test("a signing key with another algorithm than the configured one", async () => {
     const algorithms = async () =>
       (await found("signing_keys", { KEYHOLD_SIGNING_ALGORITHM: "ES256" })).filter((text) =>
-        text.includes("signs with"),
+        text.includes("KEYHOLD_SIGNING_ALGORITHM"),
       );
     expect(await algorithms()).toEqual([
-      expect.stringMatching(/^warning signing key \S+ signs with EdDSA, and KEYHOLD_SIGNING_ALGORITHM is ES256$/),
+      expect.stringMatching(/^warning signing key \S+ uses EdDSA, but KEYHOLD_SIGNING_ALGORITHM is ES256$/),
     ]);
     await rotateUnder(owner, { algorithm: "ES256" });
     expect(await algorithms()).toEqual([]);
-    expect((await found("signing_keys")).filter((text) => text.includes("signs with"))).toEqual([]);
+    expect((await found("signing_keys")).filter((text) => text.includes("KEYHOLD_SIGNING_ALGORITHM"))).toEqual([]);
     await rotateUnder(owner, { algorithm: "EdDSA" });
     const [finding] = (await examineAs({ KEYHOLD_SIGNING_ALGORITHM: "ES256" })).filter(({ message }) =>
-      message.includes("signs with"),
+      message.includes("KEYHOLD_SIGNING_ALGORITHM"),
     );
     expect(finding?.remedy).toBe("rotate it: keyhold signing-keys rotate --algorithm ES256");
   });

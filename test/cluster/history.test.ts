@@ -64,14 +64,14 @@ describe("a new timeline", () => {
     const note = known().check(position(3, 9000n, 4000, { promotedAt: 3000n }));
     expect(note).toMatchObject({
       level: "info",
-      message: expect.stringContaining("timeline 3, but was on 2; no change that was known to be durable is missing"),
+      message: expect.stringContaining("timeline 3, but was on 2; no changes known to be durable are missing"),
     });
   });
 
   test("of a server restarted since is accepted with a warning", () => {
     expect(known().check(position(3, 9000n, 4000))).toMatchObject({
       level: "warn",
-      message: expect.stringContaining("unknown which changes"),
+      message: expect.stringContaining("missing changes are unknown"),
     });
   });
 });

@@ -137,7 +137,7 @@ describe("a lease", () => {
   test("is refused to a node that is notified by another database than the one with the keys", async () => {
     const [{ url }, other] = [await database(), await database()];
     const node = await newNode(url, "a", { listenUrl: other.url });
-    await expect(node.membership.join()).rejects.toThrow("lead to different databases");
+    await expect(node.membership.join()).rejects.toThrow("point to different databases");
     expect(node.membership.lease.isFresh).toBe(false);
   });
 });

@@ -8,6 +8,8 @@ test("a node without notifications does not join, and reports the remedy", async
   const proxy = await TcpProxy.start(url, { filter: withoutNotifications });
   onTestFinished(() => void proxy.close());
   const node = await newNode(url, "a", { listenUrl: proxy.url });
-  await expect(node.membership.join()).rejects.toThrow("KEYHOLD_DATABASE_LISTEN_URL must lead to the database itself");
+  await expect(node.membership.join()).rejects.toThrow(
+    "KEYHOLD_DATABASE_LISTEN_URL must connect directly to the database",
+  );
   expect(node.membership.lease.isFresh).toBe(false);
 });

@@ -87,6 +87,6 @@ test("a second server on the same folder fails and names the first, which contin
   const first = await start();
   const second = await runKeyhold(["serve"], { ...environment, KEYHOLD_PORT: "0" });
   expect(second).toMatchObject({ code: 6, stdout: "" });
-  expect(second.stderr).toBe(`keyhold: data folder ${dataDir.path} is in use by process ${first.pid}\n`);
+  expect(second.stderr).toBe(`keyhold: data directory ${dataDir.path} is in use by process ${first.pid}\n`);
   expect((await restClient(first)("GET", "/health/ready")).status).toBe(200);
 });

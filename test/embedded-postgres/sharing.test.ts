@@ -7,7 +7,7 @@ test("a second owner is rejected with the process id of the first", async () => 
   const dataDir = await usedDataDir();
   const first = startOwner(dataDir);
   const { url = "" } = await first.nextOutput();
-  await expect(start(dataDir)).rejects.toThrow(`data folder ${dataDir} is in use by process ${first.pid}`);
+  await expect(start(dataDir)).rejects.toThrow(`data directory ${dataDir} is in use by process ${first.pid}`);
   expect(await keptIn(url)).toContain(1);
 });
 

@@ -39,7 +39,7 @@ export async function openDatabase(config: Config): Promise<Opened | Finding> {
 }
 
 const REMEDY =
-  "check that the database is running, that KEYHOLD_DATABASE_URL names it, and that role and password are correct";
+  "check that the database is running, that KEYHOLD_DATABASE_URL points to it, and that the role and password are correct";
 
 /** A database of an earlier release lacks the servers' role. */
 const EMBEDDED_REMEDY = "start the server once with this release, which creates the servers' role";

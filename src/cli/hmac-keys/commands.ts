@@ -17,7 +17,7 @@ export function addHmacKeysCommands(program: Command): void {
     )
     .action(async (id, options) => (await import("./hmac-keys.ts")).createHmacKey(id, options));
   withOutput(hmacKeys.command("list"))
-    .description("list the HMAC keys, with the number of imported keys that still need each")
+    .description("list the HMAC keys, with the number of imported keys that still need each HMAC key")
     .action(async (options) => (await import("./hmac-keys.ts")).listHmacKeys(options));
   hmacKeys
     .command("delete")

@@ -26,7 +26,7 @@ export function addImport(keys: Command): void {
     .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m")
     .action(async (file, options) => {
       if (file === undefined && options.name === undefined)
-        throw invalidArgument("file", "is required, or --name to import one key");
+        throw invalidArgument("file", "is required, unless --name is set to import one key");
       if (file === undefined) return (await import("../keys/create.ts")).importOne(requireKeyFields(options));
       rejectKeyOptions(options);
       const { parseDuration } = await import("../../domain/duration.ts");

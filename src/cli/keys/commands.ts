@@ -162,7 +162,7 @@ function withBulk(command: Command): Command {
     .requiredOption("--filter <expression>", "AIP-160 filter expression")
     .option("--validate-only", "print the number of matching keys, without changing any keys")
     .option("--expected-count <count>", "make no changes unless exactly this number of keys matches", wholeNumber)
-    .option("--request-id <id>", "continue an interrupted operation, by the request id that its command printed")
+    .option("--request-id <id>", "resume an interrupted command, using the request id that it printed")
     .option("--yes", "do not ask for confirmation; required if stdin is not a terminal")
     .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m");
 }

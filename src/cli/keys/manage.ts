@@ -102,7 +102,7 @@ export interface RevokeOptions extends RemoteOptions, CredentialOptions {
 export async function revoke(keyId: string | undefined, options: RevokeOptions): Promise<void> {
   const { self = false, credentialFile, description, includeDescendants = false } = options;
   if (self === (keyId !== undefined))
-    throw invalidArgument("KEY_ID", "set a key id, or --self with the secret on stdin");
+    throw invalidArgument("KEY_ID", "set either a key id, or --self with the secret on stdin");
   if (credentialFile !== undefined && !self) throw invalidArgument("--credential-file", "requires --self");
   if (description !== undefined && self) throw invalidArgument("--description", "cannot be used with --self");
   if (includeDescendants && self) throw invalidArgument("--include-descendants", "cannot be used with --self");

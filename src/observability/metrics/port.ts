@@ -38,7 +38,7 @@ export async function openMetricsPort(
       return response.writeHead(200, { "content-type": CONTENT_TYPE }).end(text);
     } catch (error) {
       onFault(error);
-      return reject(500, "the metrics could not be read");
+      return reject(500, "the metrics could not be collected");
     }
   });
   await new Promise<void>((resolve, reject) => {

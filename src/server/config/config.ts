@@ -265,7 +265,7 @@ function issuerUrl(text: string): string {
   if (url.protocol === "http:" && !isLoopbackHost(url.host))
     throw invalidArgument(
       "KEYHOLD_OIDC_ISSUER",
-      "must be an https URL: over http, an attacker in the network could replace the issuer's keys (http is for loopback addresses only)",
+      "must be an https URL: over http, an attacker on the network could replace the issuer's keys (http is allowed only for loopback addresses)",
     );
   return text;
 }

@@ -30,7 +30,7 @@ export const checkOidc: Check = async ({ config: { oidc }, clock }) => {
   if (oidc === null) return [];
   const verdict = await createOidcVerifier({ ...oidc, clock }).verify(UNSIGNED);
   if (verdict.ok || verdict.reason !== "ISSUER_UNAVAILABLE")
-    return [ok(`the signing keys of ${oidc.issuer} are reachable`)];
+    return [ok(`the signing keys of ${oidc.issuer} can be fetched`)];
   return [
     error(
       explain(verdict.cause),
@@ -50,8 +50,8 @@ export const checkTls: Check = async ({ config: { tls }, clock }) => {
     return [error(`${tls.keyFile} is not the key of ${tls.certFile}`, "configure a matching certificate and key")];
   const left = certificate.validToDate.getTime() - clock.now();
   const message = `the certificate ${left > 0 ? "is valid until" : "expired at"} ${certificate.validToDate.toISOString()}`;
-  if (left <= 0) return [error(message, "renew it and restart the server")];
-  return [left < SOON ? warning(message, "renew it and restart the server") : ok(message)];
+  if (left <= 0) return [error(message, "renew the certificate and restart the server")];
+  return [left < SOON ? warning(message, "renew the certificate and restart the server") : ok(message)];
 };
 
 /** Checks who may ask as a gateway, and whether gateways can say who their clients are. */

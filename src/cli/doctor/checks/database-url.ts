@@ -22,9 +22,9 @@ export function evaluateUrl(name: string, text: string | null): Finding[] {
   if (remote.length === 0) return [];
   const isChecked = parameters.get("sslrootcert") === "system";
   const mode = parameters.get("sslmode") ?? parameters.get("ssl") ?? "disable";
-  if (isChecked || mode.startsWith("verify-")) return [ok(`${name} checks the certificate of ${remote}`)];
+  if (isChecked || mode.startsWith("verify-")) return [ok(`${name} verifies the certificate of ${remote}`)];
   const lack = UNCHECKED_TLS_MODES.includes(mode)
-    ? `without a check of its certificate (sslmode=${mode})`
+    ? `without verifying its certificate (sslmode=${mode})`
     : "without TLS";
   const message = `${name} connects to ${remote} ${lack}: traffic can be intercepted and modified`;
   return [warning(message, `add sslmode=verify-full to ${name}`)];
@@ -54,7 +54,7 @@ export function evaluateHosts(name: string, reports: readonly HostReport[]): Fin
   const findings = reports.map((report) => evaluateHost(name, report, reports.length));
   if (primaries.size > 1) findings.push(splitBrain(name, [...primaries.values()]));
   const allStandby = reports.every(({ kind }) => kind === "standby");
-  if (allStandby) findings.push(error(`${name} names no primary`, `add the primary to ${name}`));
+  if (allStandby) findings.push(error(`${name} does not list a primary`, `add the primary to ${name}`));
   return findings;
 }
 
@@ -62,13 +62,13 @@ function evaluateHost(name: string, { address, kind, failure }: HostReport, coun
   if (kind === "primary") return ok(`${name}: ${address} is the primary`);
   if (kind === "standby") return ok(`${name}: ${address} is a standby, not used until it is promoted`);
   const message = `${name}: ${address} ${failure}`;
-  const remedy = "check that the server is running and that address, role and password are correct";
+  const remedy = "check that the database server is running and that the address, role and password are correct";
   return count === 1
     ? error(message, remedy)
     : warning(`${message}: it is not available for a failover`, `${remedy}, or remove it from ${name}`);
 }
 
 function splitBrain(name: string, addresses: readonly string[]): Finding {
-  const message = `${name} names ${addresses.length} servers that accept writes (${addresses.join(", ")}): split brain, a revocation on one is missing on the other`;
-  return error(message, "fence the one that must not be the primary at once, and rebuild it as a standby");
+  const message = `${name} lists ${addresses.length} servers that accept writes (${addresses.join(", ")}): split brain, a revocation on one server is missing on the other`;
+  return error(message, "immediately fence the server that must not be the primary, and rebuild it as a standby");
 }

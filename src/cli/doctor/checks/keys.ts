@@ -18,10 +18,10 @@ export const checkAdminTokens: Check<DatabaseContext> = async ({ database, hasSc
 function evaluate({ keyId, name, scopes, expireTime }: ExpiringToken, now: number): Finding {
   const token = `the admin token ${JSON.stringify(name)} (${keyId}, ${scopes.join(" ")})`;
   const time = expireTime.toISOString();
-  const revoke = `then revoke this one: keyhold keys revoke ${keyId}`;
+  const revoke = `then revoke this token: keyhold keys revoke ${keyId}`;
   if (expireTime.getTime() <= now)
-    return error(`${token} expired at ${time}, in use`, `issue another token to its user, ${revoke}`);
-  const renew = `keyhold admin token renew ${keyId}, or issue another token to its user and revoke this one`;
+    return error(`${token} expired at ${time} but is still in use`, `issue a new token to its user, ${revoke}`);
+  const renew = `keyhold admin token renew ${keyId}, or issue a new token to its user and revoke this token`;
   return warning(`${token} is in use and expires at ${time}`, renew);
 }
 
@@ -29,7 +29,7 @@ function evaluate({ keyId, name, scopes, expireTime }: ExpiringToken, now: numbe
 const MAX_NAMED = 5;
 
 const REMEDY =
-  "verify the raw key: the log names both keys if they are duplicates. Then delete one: with both, the raw key is rejected as soon as one is revoked or expires";
+  "verify the raw key: if the two keys are duplicates, the log names both. Then delete one of the keys: otherwise the raw key is rejected as soon as either key is revoked or expires";
 
 /** Checks for raw keys that release 0.1 stored twice during a root secret rotation, or that were re-imported while a root secret was missing. */
 export const checkDuplicates: Check<DatabaseContext> = async ({ database, hasSchema }) => {

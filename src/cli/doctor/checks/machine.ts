@@ -16,14 +16,14 @@ export const checkDataFolder: Check = async ({ config: { databaseUrl, dataDir } 
 
 /** Others may need to traverse it to reach PostgreSQL's own folder, which is private. */
 function evaluateMode(dataDir: string, mode: number): Finding {
-  if ((mode & 0o066) === 0) return ok(`${dataDir} is private`);
+  if ((mode & 0o066) === 0) return ok(`other users cannot read or write ${dataDir}`);
   return warning(`other users can read or write ${dataDir}`, `chmod go-rw ${dataDir}`);
 }
 
 /** PostgreSQL stops when the disk is full. */
 export function evaluateSpace({ bavail, bsize }: { readonly bavail: number; readonly bsize: number }): Finding {
   const free = (bavail * bsize) / GIB;
-  const message = `${free.toFixed(1)} GiB free in the data folder`;
+  const message = `${free.toFixed(1)} GiB free in the data directory`;
   if (free >= 1) return ok(message);
   return free < 0.1 ? error(message, "free disk space now") : warning(message, "free disk space");
 }
@@ -56,7 +56,7 @@ async function check(
   // Host and port (RFC 3986 §3.2).
   if (await isOurs(`${host.includes(":") ? `[${host}]` : host}:${port}`))
     return ok(`a server is listening on port ${port}`);
-  return error(`another program is using port ${port}`, `stop it, or change ${variable}`);
+  return error(`another program is using port ${port}`, `stop the other program, or change ${variable}`);
 }
 
 async function isKeyhold(origin: string): Promise<boolean> {

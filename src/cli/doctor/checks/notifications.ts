@@ -8,11 +8,11 @@ const TIMEOUT = 3_000;
 /** Checks that a notification sent over the pool arrives on the connection that listens. */
 export const checkNotifications: Check<DatabaseContext> = async ({ config, database, url }) => {
   const took = await probeNotifications(config.databaseListenUrl ?? url, database, TIMEOUT);
-  if (took !== null) return [ok(`a notification arrives within ${took.toFixed(1)} ms`)];
+  if (took !== null) return [ok(`a notification arrived within ${took.toFixed(1)} ms`)];
   const remedy =
     config.databaseListenUrl === null
-      ? "a transaction pooler such as PgBouncer drops notifications: set KEYHOLD_DATABASE_LISTEN_URL to the database itself"
-      : "KEYHOLD_DATABASE_LISTEN_URL must name the same database as KEYHOLD_DATABASE_URL, without a pooler";
+      ? "a transaction pooler such as PgBouncer drops notifications: set KEYHOLD_DATABASE_LISTEN_URL to a URL that connects directly to the database"
+      : "KEYHOLD_DATABASE_LISTEN_URL must connect directly to the same database as KEYHOLD_DATABASE_URL, not through a pooler";
   return [error(`no notification arrived within ${TIMEOUT / 1000} s`, remedy)];
 };
 

@@ -33,7 +33,7 @@ function evaluateSynchronous(replication: Replication, synchronous: SynchronousS
     ...(others.length === 0 ? [] : [ok(`${nameAll(others)}: asynchronous, do not promote (${LOSS})`)]),
     ...(standbys.every(({ state }) => state !== null)
       ? []
-      : [ok(`replication state unknown: role ${role} may not read it (GRANT pg_read_all_stats)`)]),
+      : [ok(`replication state unknown: role ${role} cannot read it (GRANT pg_read_all_stats)`)]),
   ];
 }
 
@@ -60,15 +60,15 @@ function evaluateCount(
   const connected = `${candidates.length === 0 ? "none" : nameAll(candidates)} of its standbys ${candidates.length > 1 ? "are" : "is"} connected`;
   if (candidates.length < count)
     return error(
-      `${set}, and ${connected}: all changes and verifications block until ${count} are`,
-      "start the standbys, or list only standbys that run: without any, a failover loses changes",
+      `${set}, and ${connected}: all changes and verifications block until ${count} standby(s) are connected`,
+      "start the standbys, or list only running standbys: without a running standby, a failover loses changes",
     );
   if (candidates.length === count)
     return warning(
-      `${set}, and ${connected}: all changes and verifications block while ${count === 1 ? "it" : "one of them"} is down`,
-      `add a standby, such as ANY ${count} (${[...names, `s${names.length + 1}`].join(", ")})`,
+      `${set}, and ${connected}: all changes and verifications block while ${count === 1 ? "it" : "one of the standbys"} is down`,
+      `add a standby to synchronous_standby_names, such as ANY ${count} (${[...names, `s${names.length + 1}`].join(", ")})`,
     );
-  const who = method === "ANY" ? "the standby that has received the most" : "the first of the list";
+  const who = method === "ANY" ? "the standby that has received the most WAL" : "the first standby in the list";
   return ok(`${set}, and ${connected}: commits wait for ${count}; promote ${who}`);
 }
 

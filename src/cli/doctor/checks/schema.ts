@@ -6,13 +6,13 @@ export const checkSchema: Check<DatabaseContext> = async ({ config, pending }) =
   if (pending.length === 0) return [ok("the schema is up to date")];
   const message = `the schema lacks ${pending.join(", ")}`;
   // Any command or server that opens the embedded database migrates it.
-  if (config.databaseUrl === null) return [warning(message, "start the server, which applies it")];
+  if (config.databaseUrl === null) return [warning(message, "start the server to apply the pending migrations")];
   return [error(message, "run keyhold migrate as the owner of the schema")];
 };
 
 function notReadable(reason: Error): Finding {
   if (!("code" in reason && reason.code === "42501")) throw reason;
-  return error("the servers' role may not read the schema", "run keyhold migrate --grant-to <role> as the owner");
+  return error("the servers' role cannot read the schema", "run keyhold migrate --grant-to <role> as the owner");
 }
 
 const SPLIT =

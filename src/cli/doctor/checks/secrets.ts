@@ -35,7 +35,8 @@ export const checkRootSecretFile: Check = async ({ config, rings }) => {
   if (rings === null) return [];
   const file = rootSecretFileOf(config);
   if (file === null) {
-    const remedy = "move it to a file and set KEYHOLD_ROOT_SECRET_FILE: an environment is visible to more processes";
+    const remedy =
+      "move the root secret to a file and set KEYHOLD_ROOT_SECRET_FILE: environment variables are visible to more processes";
     return [warning("the root secret comes from the environment", remedy)];
   }
   const { mode } = await stat(file);
@@ -54,15 +55,15 @@ export const checkRootSecretUse: Check<DatabaseContext> = async ({ rings, databa
 function evaluateUse(use: RootSecretUse): Finding {
   const { id, state, issued, imported, inGrace, signingKeys, hashSecrets } = use;
   const wrapped = `${signingKeys} signing keys${hashSecrets === 0 ? "" : `, ${hashSecrets} hash secrets`}`;
-  const counts = `${issued} issued and ${imported} imported keys, ${inGrace} secrets in grace, ${wrapped}`;
+  const counts = `${issued} issued and ${imported} imported keys, ${inGrace} secrets in their grace period, ${wrapped}`;
   const message = `root secret ${id} (${state}): ${counts}`;
   if (state === "missing")
     return error(
       message,
-      "these are rejected: configure that root secret as a retired one, or restore it from a backup",
+      "everything that depends on it is rejected: configure this root secret as retired, or restore it from a backup",
     );
   if (isNeeded(use)) return ok(message);
-  return warning(message, "nothing stored depends on it: drop it when the last macaroon created under it has expired");
+  return warning(message, "nothing stored depends on it: remove it when its last macaroon has expired");
 }
 
 const DAY = 86_400_000;
@@ -84,7 +85,7 @@ function compareAlgorithm(
   { signingAlgorithm }: Config,
 ): readonly Finding[] {
   if (retireTime !== null || signingAlgorithm === null || publicJwk.alg === signingAlgorithm) return [];
-  const message = `signing key ${kid} signs with ${publicJwk.alg}, and KEYHOLD_SIGNING_ALGORITHM is ${signingAlgorithm}`;
+  const message = `signing key ${kid} uses ${publicJwk.alg}, but KEYHOLD_SIGNING_ALGORITHM is ${signingAlgorithm}`;
   return [warning(message, `rotate it: keyhold signing-keys rotate --algorithm ${signingAlgorithm}`)];
 }
 
@@ -95,15 +96,15 @@ function evaluateKey(
 ): Finding {
   const days = Math.floor((now - createTime.getTime()) / DAY);
   if (retireTime !== null) {
-    const until = `retired signing key ${kid}, tokens until ${tokensExpireTime?.toISOString()}`;
+    const until = `retired signing key ${kid}, tokens valid until ${tokensExpireTime?.toISOString()}`;
     return opens
       ? ok(until)
-      : warning(`${until}, cannot be unwrapped`, "its tokens are rejected: configure its root secret as a retired one");
+      : warning(`${until}, cannot be unwrapped`, "its tokens are rejected: configure its root secret as retired");
   }
   if (!opens)
     return error(
       `signing key ${kid} cannot be unwrapped`,
-      "the root secret does not belong to this database: configure the correct one. If it is lost: keyhold signing-keys rotate --force",
+      "the root secret does not belong to this database: configure the correct root secret. If it is lost, run keyhold signing-keys rotate --force",
     );
   const message = `signing key ${kid}, ${days} days old`;
   return now - createTime.getTime() < OLD ? ok(message) : warning(message, "rotate it: keyhold signing-keys rotate");
@@ -136,7 +137,7 @@ export const checkHashSecrets: Check<DatabaseContext> = async ({ rings, database
       .map(({ schemeId }) => `hash scheme ${schemeId}`),
   ];
   const remedy =
-    "keys imported by these hashes are rejected until they are adopted: configure the root secret as a retired one, or import the keys again";
+    "unadopted keys with these hashes are rejected: configure the root secret as retired, or import the keys again";
   if (lost.length > 0) return lost.map((name) => error(`${name} cannot be unwrapped`, remedy));
   const wrapped = hmacKeys.length + schemes.filter(({ affixes }) => affixes !== null).length;
   return wrapped === 0 ? [] : [ok(`${wrapped} hash secrets can be unwrapped`)];

@@ -12,7 +12,7 @@ const OLDEST = 15;
 
 export const checkVersion: Check<DatabaseContext> = async ({ database }) => {
   const { versionNumber, version, isReadOnly } = await readServerSettings(database);
-  if (isReadOnly) return [error("the database is read-only", "connect to the primary")];
+  if (isReadOnly) return [error("the database is read-only", "set KEYHOLD_DATABASE_URL to the primary")];
   return [evaluateVersion({ versionNumber, version })];
 };
 
@@ -38,7 +38,7 @@ export const checkSessionSettings: Check<DatabaseContext> = async ({ database })
   const foreign = (await readConfiguredSettings(database)).filter(({ isForeign }) => isForeign);
   if (foreign.length === 0) return [ok("the database and the role do not change session settings that Keyhold needs")];
   return foreign.map(({ statement, name, value }) => {
-    const message = `${statement} SET ${name} = '${value}': Keyhold overrides it where it may, but a pooler can lose that`;
+    const message = `${statement} SET ${name} = '${value}': Keyhold overrides this setting where permitted, but a pooler can discard the override`;
     return warning(message, `${statement} RESET ${name}`);
   });
 };
@@ -78,7 +78,7 @@ const checkOwnClock: Check<DatabaseContext> = async ({ database, clock }) => {
 /** Connections of a process outside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE). */
 const OUTSIDE_POOL = 10;
 
-const REMEDY = "raise max_connections, or lower KEYHOLD_DATABASE_POOL_SIZE or the workers";
+const REMEDY = "raise max_connections, or lower KEYHOLD_DATABASE_POOL_SIZE or the number of workers";
 
 /** Checks that the connections of all servers fit. Assumes that the other servers have the configuration of this one. */
 export const checkConnections: Check<DatabaseContext> = async ({ config, database, hasSchema }) => {
