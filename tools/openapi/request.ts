@@ -1,8 +1,8 @@
 import type { DescField, DescMethodUnary, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
-import type { PathBinding, RestRule } from "../../src/transport/rest/http-rule.ts";
-import { isFieldMask } from "../../src/transport/rest/update-mask.ts";
+import type { RestRule } from "../../src/transport/rest/http-rule.ts";
+import { isFieldMask } from "../../src/transport/rest/request-decoder.ts";
 import type { Examples } from "./examples/example.ts";
 import { json } from "./responses.ts";
 import { isRequired } from "./rules.ts";
@@ -69,11 +69,11 @@ export function parametersOf(
 }
 
 /** Whether a variable takes more than one fixed text. */
-function isFree({ template: { segments } }: RestRule, { segment }: PathBinding): boolean {
+function isFree({ template: { segments } }: RestRule, { segment }: RestRule["variables"][number]): boolean {
   return segments[segment] === undefined;
 }
 
-function leafOf({ path }: PathBinding): DescField {
+function leafOf({ path }: RestRule["variables"][number]): DescField {
   const leaf = path.at(-1);
   if (leaf === undefined) throw new Error("an empty field path");
   return leaf;

@@ -8,26 +8,15 @@ import {
 } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
-import { type PathTemplate, parsePathTemplate, type TemplateVariable } from "./path-router.ts";
+import { parsePathTemplate, type TemplateVariable } from "./path-router.ts";
 
 /** The mapping of the request body: nothing, the whole request, one field of it, or either of the latter, depending on the JSON. */
 export type BodyRule =
-  | { readonly kind: "none" }
-  | { readonly kind: "whole" }
+  | { readonly kind: "none" | "whole"; readonly field?: undefined }
   | { readonly kind: "field" | "either"; readonly field: DescField };
 
-export interface PathBinding extends TemplateVariable {
-  /** Path from a field of the request to a field of a nested message. */
-  readonly path: readonly DescField[];
-}
-
 /** A `google.api.HttpRule` with resolved fields. */
-export interface RestRule {
-  readonly httpMethod: string;
-  readonly template: PathTemplate;
-  readonly variables: readonly PathBinding[];
-  readonly body: BodyRule;
-}
+export type RestRule = ReturnType<typeof readRule>;
 
 /**
  * Returns the rules of an RPC by its `google.api.http` annotation; none without an annotation. A rule with the body `*` and a following one that
@@ -35,46 +24,44 @@ export interface RestRule {
  */
 export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
   if (!hasOption(method, http)) return [];
-  const rule = getOption(method, http);
-  if (rule.additionalBindings.some(({ additionalBindings }) => additionalBindings.length > 0)) {
+  const first = getOption(method, http);
+  if (first.additionalBindings.some(({ additionalBindings }) => additionalBindings.length > 0)) {
     throw new Error(`${method}: additional_bindings must not be nested`);
   }
-  const bindings: RestRule[] = [];
-  for (const next of [rule, ...rule.additionalBindings].map((binding) => readBinding(method, binding))) {
-    const last = bindings.at(-1);
+  const rules: RestRule[] = [];
+  for (const next of [first, ...first.additionalBindings].map((rule) => readRule(method, rule))) {
+    const last = rules.at(-1);
     const hasSamePath = last?.httpMethod === next.httpMethod && last.template.text === next.template.text;
     if (hasSamePath && last.body.kind === "whole" && next.body.kind === "field") {
-      bindings[bindings.length - 1] = { ...next, body: { ...next.body, kind: "either" } };
-    } else bindings.push(next);
+      rules[rules.length - 1] = { ...next, body: { ...next.body, kind: "either" } };
+    } else rules.push(next);
   }
-  return bindings;
+  return rules;
 }
 
-function readBinding(method: DescMethodUnary, { pattern, body, responseBody }: HttpRule): RestRule {
+function readRule(method: DescMethodUnary, { pattern, body, responseBody }: HttpRule) {
   if (pattern.case === undefined || pattern.case === "custom" || responseBody !== "") {
     throw new Error(`${method}: the HTTP rule must have a standard HTTP method and must not have response_body`);
   }
   const template = parsePathTemplate(pattern.value);
-  const variables = template.variables.map((variable) => bindVariable(method, variable));
+  const variables = template.variables.map((variable) => ({ ...variable, path: pathOf(method, variable) }));
   return { httpMethod: pattern.case.toUpperCase(), template, variables, body: readBodyRule(method, body) };
 }
 
-function bindVariable(method: DescMethodUnary, { fieldPath, segment }: TemplateVariable): PathBinding {
+/** Returns the path from a field of the request to the field of a nested message. */
+function pathOf(method: DescMethodUnary, { fieldPath }: TemplateVariable): readonly DescField[] {
   let parent: DescMessage | undefined = method.input;
-  const path = fieldPath.split(".").map((name) => {
+  const path = fieldPath.split(".").flatMap((name) => {
     const field = parent?.fields.find((candidate) => candidate.name === name);
     parent = field?.fieldKind === "message" ? field.message : undefined;
-    return field;
+    return field ?? [];
   });
   const leaf = path.at(-1);
-  if (
-    !path.every((field) => field !== undefined) ||
-    leaf?.fieldKind !== "scalar" ||
-    leaf.scalar !== ScalarType.STRING
-  ) {
+  const isComplete = path.length === fieldPath.split(".").length;
+  if (!isComplete || leaf?.fieldKind !== "scalar" || leaf.scalar !== ScalarType.STRING) {
     throw new Error(`${method}: the path variable ${fieldPath} is not a string field of the request`);
   }
-  return { fieldPath, segment, path };
+  return path;
 }
 
 function readBodyRule({ input }: DescMethodUnary, body: string): BodyRule {

@@ -13,12 +13,10 @@ import type { RestRule } from "./http-rule.ts";
  */
 export function queryReader(desc: DescMessage, { body, variables }: RestRule) {
   const taken = new Set(variables.map(({ path: [first] }) => first));
-  if (body.kind === "field" || body.kind === "either") taken.add(body.field);
+  if (body.field !== undefined) taken.add(body.field);
   const queryFields = desc.fields.filter((field) => !taken.has(field) && isWritable(field)).map(({ name }) => name);
   const fieldOf = (name: string): DescField => {
-    if (body.kind === "whole") {
-      throw notAllowed(redactName(name), "must be set in the body, not in the query");
-    }
+    if (body.kind === "whole") throw notAllowed(redactName(name), "must be set in the body, not in the query");
     const field = findField(desc, name);
     if (field === undefined) {
       const description = `is not a known query parameter${suggestion(name, queryFields)}`;

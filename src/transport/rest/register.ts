@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { createRegistry, type Registry } from "@bufbuild/protobuf";
+import { createRegistry } from "@bufbuild/protobuf";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
@@ -11,49 +11,44 @@ import { yieldIfLong } from "../wire/long-message.ts";
 import { mediaTypePattern } from "../wire/media-type.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
-import { PathRouter, type PathTemplate, splitRequestTarget } from "./path-router.ts";
+import { PathRouter, splitRequestTarget } from "./path-router.ts";
 import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
 import { encodeResponse } from "./response.ts";
 
 /** The route of a path and HTTP method. */
-export interface Route {
+interface Route {
   readonly rpc: Rpc;
   readonly body: BodyRule;
   readonly decode: DecodeRequest;
 }
 
-export interface Routes {
-  readonly router: PathRouter<Route>;
-  readonly templates: readonly PathTemplate[];
-  /** The types that `google.protobuf.Any` may contain. */
-  readonly registry: Registry;
-}
+type Routes = ReturnType<typeof makeRoutes>;
 
-/** Creates the routes of RPCs from their `google.api.http` annotations. Throws `Error` if an annotation is invalid or two collide. */
-export function makeRoutes(rpcs: readonly Rpc[]): Routes {
+/**
+ * Creates the routes of RPCs from their `google.api.http` annotations, and the registry of the types that `google.protobuf.Any` may contain.
+ * Throws `Error` if an annotation is invalid or two collide.
+ */
+export function makeRoutes(rpcs: readonly Rpc[]) {
   const files = [file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)];
   const registry = createRegistry(...withImports(files));
   const router = new PathRouter<Route>();
-  const templates: PathTemplate[] = [];
+  /** Fastify matches the first segment, which is literal; the router does the rest. */
+  const mounts = new Set<string>();
   for (const rpc of rpcs) {
-    for (const binding of readRestRules(rpc.method)) {
-      const { httpMethod, template, body } = binding;
-      const decode = requestDecoder(rpc, binding, registry);
-      router.add(httpMethod, template, { rpc, body, decode });
-      templates.push(template);
+    for (const rule of readRestRules(rpc.method)) {
+      router.add(rule.httpMethod, rule.template, { rpc, body: rule.body, decode: requestDecoder(rpc, rule, registry) });
+      mounts.add(`/${rule.template.segments[0]}/*`);
     }
   }
-  return { router, templates, registry };
+  return { router, mounts, registry };
 }
 
 /** Registers the routes. The instance must have no prefix, because annotations contain complete paths. */
 export function registerRest(fastify: FastifyInstance, routes: Routes, readBody: ReadBody): void {
-  // Fastify matches the first segment, which is literal; the router does the rest.
-  const mounts = new Set(routes.templates.map(({ segments: [first] }) => `/${first}/*`));
   // OPTIONS is handled by CORS.
   const method = fastify.supportedMethods.filter((name) => name !== "OPTIONS");
   const handler = serve(routes, readBody);
-  for (const url of mounts) fastify.route({ method, url, exposeHeadRoute: false, handler });
+  for (const url of routes.mounts) fastify.route({ method, url, exposeHeadRoute: false, handler });
 }
 
 /** RFC 10008. Fastify supports it, although no route does, and would check its body first, with an error in another form. */

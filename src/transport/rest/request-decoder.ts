@@ -1,5 +1,7 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, Message, Registry } from "@bufbuild/protobuf";
+import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Rpc } from "../../api/rpc.ts";
+import { markDerivedMask } from "../../api/v2alpha1/update-mask.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findField, nameIn, valueIn } from "../wire/json/fields.ts";
@@ -7,10 +9,9 @@ import { BODY, parseJson, type ValueLimits, valueLimits } from "../wire/json/par
 import { readMessage } from "../wire/json/reader.ts";
 import type { BodyRule, RestRule } from "./http-rule.ts";
 import { queryReader } from "./query.ts";
-import { updateReader } from "./update-mask.ts";
 
 /** The parts of an HTTP request that google/api/http.proto maps to a message. */
-export interface RequestParts {
+interface RequestParts {
   /** The segments of the path, percent-decoded and without the verb. */
   readonly segments: readonly string[];
   /** The raw query string, without the question mark. */
@@ -23,17 +24,16 @@ export interface RequestParts {
 export type DecodeRequest = (parts: RequestParts) => Message;
 
 /** Everything that depends only on the rule is computed once. */
-export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry): DecodeRequest {
+export function requestDecoder(rpc: Rpc, rule: RestRule, registry: Registry): DecodeRequest {
   const desc = rpc.method.input;
   const limits = valueLimits(rpc.maxRequestBytes);
-  const { body: rule, variables } = binding;
-  const readQuery = queryReader(desc, binding);
-  const read = updateReader(desc, binding, (json) => readMessage(desc, json, registry));
+  const readQuery = queryReader(desc, rule);
+  const read = updateReader(desc, rule, (json) => readMessage(desc, json, registry));
   return ({ segments, query, body }) => {
-    let json = body.length === 0 ? {} : bodyToRequest(desc, rule, body, limits);
+    let json = body.length === 0 ? {} : bodyToRequest(desc, rule.body, body, limits);
     // Without fields no parameter can be a misspelt field: caches and key loaders add their own, such as kid to the JWKS.
     if (query !== "" && desc.fields.length > 0) json = readQuery(json, query);
-    for (const { path, fieldPath, segment } of variables)
+    for (const { path, fieldPath, segment } of rule.variables)
       json = withVariable(json, path, segments[segment] ?? "", fieldPath);
     return read(json);
   };
@@ -43,7 +43,7 @@ export function requestDecoder(rpc: Rpc, binding: RestRule, registry: Registry):
 function bodyToRequest(desc: DescMessage, rule: BodyRule, bytes: Uint8Array, limits: ValueLimits): JsonObject {
   if (rule.kind === "none") throw invalidArgument(BODY, "must be empty", "VALUE_NOT_ALLOWED");
   const body = parseJson(bytes, limits);
-  const isRequest = rule.kind === "whole" || (rule.kind === "either" && isWrapped(desc, rule.field, body));
+  const isRequest = rule.field === undefined || (rule.kind === "either" && isWrapped(desc, rule.field, body));
   if (!isRequest) return { [rule.field.name]: body };
   if (!isJsonObject(body)) throw invalidArgument(BODY, "must be a JSON object", "WRONG_TYPE");
   return body;
@@ -75,4 +75,33 @@ function withVariable(json: JsonObject, [field, ...inner]: readonly DescField[],
     throw invalidArgument(at, "has different values in the path and in the body", "VALUE_NOT_ALLOWED");
   }
   return { ...json, [name]: text };
+}
+
+/**
+ * Returns a function that reads the JSON of a request. AIP-134: a PATCH without `update_mask` changes the fields present in the body.
+ * Protobuf cannot distinguish an empty list from an absent one, but JSON can: `{"scopes": []}` clears the scopes. A mask with the present
+ * fields is therefore added. Fields bound by the path identify the resource and are excluded. The JSON of another rule is read unchanged.
+ */
+function updateReader(desc: DescMessage, rule: RestRule, read: (json: JsonObject) => Message): typeof read {
+  const mask = desc.fields.find((field) => field.name === "update_mask" && isFieldMask(field));
+  const messages = desc.fields.filter((field) => field.fieldKind === "message" && !isFieldMask(field));
+  const resource = rule.body.field ?? (messages.length === 1 ? messages[0] : undefined);
+  if (rule.httpMethod !== "PATCH" || mask === undefined || resource?.message === undefined) return read;
+  const bound = new Set(rule.variables.map(({ path }) => path.at(-1)));
+  const { message } = resource;
+  return (json) => {
+    const stated = valueIn(json, mask);
+    const value = valueIn(json, resource);
+    if ((stated !== null && stated !== "") || !isJsonObject(value)) return read(json);
+    const fields = Object.keys(value).map((name) => findField(message, name));
+    const names = fields.flatMap((field) => (field === undefined || bound.has(field) ? [] : [field.jsonName]));
+    if (names.length === 0) return read(json);
+    const request = read({ ...json, [nameIn(json, mask)]: names.join(",") });
+    markDerivedMask(Reflect.get(request, mask.localName));
+    return request;
+  };
+}
+
+export function isFieldMask({ message }: DescField): boolean {
+  return message?.typeName === FieldMaskSchema.typeName;
 }

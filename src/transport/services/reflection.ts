@@ -1,4 +1,5 @@
 import {
+  createRegistry,
   type DescEnum,
   type DescExtension,
   type DescFile,
@@ -6,7 +7,6 @@ import {
   type DescService,
   toBinary,
 } from "@bufbuild/protobuf";
-import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
@@ -37,9 +37,9 @@ type Request = ServerReflectionRequest | AlphaRequest;
  * ends the streams, which would otherwise keep their connections open. Built on the first request.
  */
 export function createReflection(services: readonly DescService[], stopping: AbortSignal): readonly StreamingRpc[] {
-  let catalog: Catalog | undefined;
+  let answer: ReturnType<typeof createCatalog> | undefined;
   const reflect = async function* <R extends Pick<Request, "host" | "messageRequest">>(requests: AsyncIterable<R>) {
-    catalog ??= new Catalog([...services, ServerReflection, ServerReflectionAlpha]);
+    answer ??= createCatalog([...services, ServerReflection, ServerReflectionAlpha]);
     const sent = new Set<DescFile>();
     let count = 0;
     for await (const originalRequest of until(requests, stopping)) {
@@ -47,7 +47,7 @@ export function createReflection(services: readonly DescService[], stopping: Abo
         throw new ConnectError(`a stream allows ${MAX_REQUESTS} requests; open another stream`, Code.ResourceExhausted);
       }
       const { host: validHost, messageRequest } = originalRequest;
-      yield { validHost, originalRequest, messageResponse: catalog.answer(messageRequest, sent) };
+      yield { validHost, originalRequest, messageResponse: answer(messageRequest, sent) };
     }
   };
   const common = { policy: "public", maxRequestBytes: MAX_REQUEST_BYTES, serve: reflect } as const;
@@ -80,75 +80,59 @@ const NOT_FOUND = {
 
 const bytesOf = memoizeByIdentity((file: DescFile) => toBinary(FileDescriptorProtoSchema, file.proto));
 
-/** The files of services and all their imports, and the declarations in them by name. */
-class Catalog {
-  readonly #services: { readonly name: string }[];
-  readonly #files = new Map<string, DescFile>();
-  /** Files by the full names of their symbols, without a leading dot. */
-  readonly #symbols = new Map<string, DescFile>();
-  readonly #extensions: DescExtension[] = [];
-
-  constructor(services: readonly DescService[]) {
-    this.#services = services.map(({ typeName }) => ({ name: typeName })).sort((a, b) => (a.name < b.name ? -1 : 1));
-    // No message references the types of error details, and clients need their definitions to show them.
-    for (const file of withImports([...services.map(({ file }) => file), file_google_rpc_error_details])) {
-      this.#files.set(file.proto.name, file);
-      for (const type of nestedTypes(file)) {
-        for (const symbol of [type.typeName, ...memberNames(type)]) this.#symbols.set(symbol, file);
-        if (type.kind === "extension") this.#extensions.push(type);
-      }
-    }
-  }
-
-  /** Answers a request. Files that its stream has `sent` are not sent again as dependencies. Throws `INVALID_ARGUMENT` for an empty request. */
-  answer(question: Request["messageRequest"], sent: Set<DescFile>) {
+/**
+ * Returns a function that answers a request about services and the files that declare them. Files that its stream has `sent` are not sent
+ * again as dependencies. Throws `INVALID_ARGUMENT` for an empty request.
+ */
+function createCatalog(services: readonly DescService[]) {
+  const service = services.map(({ typeName }) => ({ name: typeName })).sort((a, b) => (a.name < b.name ? -1 : 1));
+  // No message references the types of error details, and clients need their definitions to show them.
+  const all = withImports([...services.map(({ file }) => file), file_google_rpc_error_details]);
+  const files = new Map(Array.from(all, (file) => [file.proto.name, file]));
+  const registry = createRegistry(...all);
+  const symbols = new Map([...registry].flatMap((type) => symbolsOf(type).map((name) => [name, type.file])));
+  return (question: Request["messageRequest"], sent: Set<DescFile>) => {
     switch (question.case) {
       case "fileByFilename":
-        return this.#send(this.#files.get(question.value), sent);
+        return send(files.get(question.value), sent);
       case "fileContainingSymbol":
-        return this.#send(this.#symbols.get(question.value), sent);
+        return send(symbols.get(question.value), sent);
       case "fileContainingExtension": {
-        const extensions = this.#extensionsOf(question.value.containingType);
-        return this.#send(extensions.find(({ number }) => number === question.value.extensionNumber)?.file, sent);
+        const message = registry.getMessage(question.value.containingType);
+        return send(message && registry.getExtensionFor(message, question.value.extensionNumber)?.file, sent);
       }
       case "allExtensionNumbersOfType": {
-        const extensionNumber = this.#extensionsOf(question.value).map(({ number }) => number);
-        if (extensionNumber.length === 0 && !this.#symbols.has(question.value)) return NOT_FOUND;
-        const value = { baseTypeName: question.value, extensionNumber: extensionNumber.sort((a, b) => a - b) };
-        return { case: "allExtensionNumbersResponse", value } as const;
+        if (!symbols.has(question.value)) return NOT_FOUND;
+        const extensions = [...registry].filter((type) => type.kind === "extension");
+        const ofType = extensions.filter(({ extendee }) => extendee.typeName === question.value);
+        const extensionNumber = ofType.map(({ number }) => number).sort((a, b) => a - b);
+        return {
+          case: "allExtensionNumbersResponse",
+          value: { baseTypeName: question.value, extensionNumber },
+        } as const;
       }
       case "listServices":
-        return { case: "listServicesResponse", value: { service: this.#services } } as const;
+        return { case: "listServicesResponse", value: { service } } as const;
       default:
         throw new ConnectError("message_request: is required", Code.InvalidArgument);
     }
-  }
-
-  #extensionsOf(message: string): DescExtension[] {
-    return this.#extensions.filter(({ extendee }) => extendee.typeName === message);
-  }
-
-  /** Sends a file and those of its imports that the client does not have. */
-  #send(file: DescFile | undefined, sent: Set<DescFile>) {
-    if (file === undefined) return NOT_FOUND;
-    const files = withImports([file], sent);
-    for (const each of files) sent.add(each);
-    const fileDescriptorProto = Array.from(files, bytesOf);
-    return { case: "fileDescriptorResponse", value: { fileDescriptorProto } } as const;
-  }
+  };
 }
 
-function memberNames(type: DescMessage | DescEnum | DescExtension | DescService): string[] {
-  const within = ({ name }: { readonly name: string }) => `${type.typeName}.${name}`;
-  switch (type.kind) {
-    case "message":
-      return [...type.fields, ...type.oneofs].map(within);
-    case "service":
-      return type.methods.map(within);
-    case "enum":
-      // Enum values are siblings of their enum, not children (descriptor.proto, "EnumValueDescriptorProto").
-      return type.values.map(({ name }) => type.typeName.replace(/[^.]*$/, name));
-    default:
-      return [];
-  }
+/** Sends a file and those of its imports that the client does not have. */
+function send(file: DescFile | undefined, sent: Set<DescFile>) {
+  if (file === undefined) return NOT_FOUND;
+  const files = withImports([file], sent);
+  for (const each of files) sent.add(each);
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto: Array.from(files, bytesOf) } } as const;
+}
+
+/** Returns the full names of a type and its members. */
+function symbolsOf(type: DescMessage | DescEnum | DescExtension | DescService): string[] {
+  const { typeName } = type;
+  // Enum values are siblings of their enum, not children (descriptor.proto, "EnumValueDescriptorProto").
+  if (type.kind === "enum") return [typeName, ...type.values.map(({ name }) => typeName.replace(/[^.]*$/, name))];
+  const members =
+    type.kind === "message" ? [...type.fields, ...type.oneofs] : type.kind === "service" ? type.methods : [];
+  return [typeName, ...members.map(({ name }) => `${typeName}.${name}`)];
 }

@@ -16,7 +16,6 @@ const FASTIFY_ERRORS: ReadonlyMap<unknown, HttpErrorReason> = new Map([
   ["FST_ERR_CTP_INVALID_MEDIA_TYPE", "MEDIA_TYPE_NOT_SUPPORTED"],
   ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", "MEDIA_TYPE_NOT_SUPPORTED"],
   ["FST_ERR_CTP_BODY_TOO_LARGE", "BODY_TOO_LARGE"],
-  ["FST_ERR_HANDLER_TIMEOUT", "TIMED_OUT"],
 ]);
 
 /** Handles every error of the instance and every unknown path. Bodies are read by the routes. */

@@ -46,7 +46,6 @@ export const HTTP_ERRORS = {
     message: "the request body must not be compressed",
   },
   REQUEST_CANCELLED: { code: Code.Canceled, http: 499, message: "the client disconnected" },
-  TIMED_OUT: { code: Code.Unavailable, http: 503, message: "the server did not respond in time" },
 } as const satisfies Record<string, { code: Code; http: number; message: string }>;
 
 export type HttpErrorReason = keyof typeof HTTP_ERRORS;

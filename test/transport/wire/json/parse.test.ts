@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { INVALID_REASONS, KeyholdError } from "../../../../src/domain/errors.ts";
 import { MAX_JSON_DEPTH, parseJson as parseWithin, valueLimits } from "../../../../src/transport/wire/json/parse.ts";
-import { syntaxErrorPosition } from "../../../../src/transport/wire/json/syntax-error.ts";
 
 const limits = valueLimits(2 ** 22);
 const parseJson = (text: Uint8Array) => parseWithin(text, limits);
@@ -28,6 +27,8 @@ const valid = [
   ],
 ];
 
+const NOT_JSON: string = expect.stringMatching(/^is not JSON(?: at line \d+, column \d+)?$/);
+
 const invalid: readonly (readonly [text: string | Uint8Array, field: string, description: string])[] = [
   ...[
     "",
@@ -49,13 +50,30 @@ const invalid: readonly (readonly [text: string | Uint8Array, field: string, des
     "{},{}",
     "[],1",
     ",",
-  ].map((text) => [text, "body", `is not JSON${syntaxErrorPosition(text)}`] as const),
+  ].map((text) => [text, "body", NOT_JSON] as const),
   [new Uint8Array([0x22, 0xff, 0x22]), "body", "is not UTF-8"],
   [new Uint8Array([0x22, 0xed, 0xa0, 0x80, 0x22]), "body", "is not UTF-8"],
   [nested(MAX_JSON_DEPTH + 1), "body", "is nested deeper than 100"],
   ['{"a":'.repeat(101), "body", "is nested deeper than 100"],
   ["[".repeat(1_000_000), "body", "is nested deeper than 100"],
 ];
+
+const at = (line: number, column: number) => ` at line ${line}, column ${column}`;
+
+const positions = [
+  ["{", at(1, 2)],
+  ['{"a": 1,}', at(1, 9)],
+  ['{"a": 1\n "b": 2}', at(2, 2)],
+  ['{\n  "a": "b",\n  c: 1\n}', at(3, 3)],
+  ["[1, 2", at(1, 6)],
+  ["{} {}", at(1, 4)],
+  ["{'a': 1}", at(1, 2)],
+  ['["a\nb"]', at(1, 4)],
+  ['"in JSON at position 3 (line 1 column 2)', at(1, 41)],
+  ["", ""],
+  ['{"a": x}', ""],
+  ['[" JSON at position 3 (line 1 column 2)", x', ""],
+] as const;
 
 /** Returns JSON with that many values: the array and its items. */
 const long = (values: number) => `[${"0,".repeat(values - 2)}0]`;
@@ -65,6 +83,11 @@ const wide = (members: number) => `{${Array.from({ length: members }, (_, i) => 
 describe("JSON", () => {
   test.each(valid)("%s", (text) => {
     expect(parseJson(bytes(text))).toEqual(JSON.parse(text));
+  });
+
+  test.each(positions)("%j is not JSON%s", (text, position) => {
+    const violations = [expect.objectContaining({ description: `is not JSON${position}` })];
+    expect(() => parseJson(bytes(text))).toThrow(expect.objectContaining({ violations }));
   });
 
   test.each(invalid)("refuses %.40j", (text, field, description) => {
