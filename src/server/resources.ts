@@ -17,10 +17,8 @@ import { createSigningKeyStore } from "../postgres/signing/signing-key-store.ts"
 import type { SigningContext } from "../signing/signing.ts";
 import { looksLikeJwt } from "../token/jwt/compact.ts";
 import { looksLikeMacaroon } from "../token/macaroon/text.ts";
-import { createVerificationCache, instrumented, type VerificationCache } from "../verify/cache/cache.ts";
+import { type CacheOptions, VerificationCache } from "../verify/cache/cache.ts";
 import { type OnDuplicates, reportingDuplicates } from "../verify/cache/duplicates.ts";
-import { createUncachedReader } from "../verify/cache/uncached.ts";
-import type { FindKeys } from "../verify/reader.ts";
 import { Coherence } from "./coherence.ts";
 import type { Config } from "./config/config.ts";
 import { type EmbeddedStart, openDatabaseServer } from "./database-server.ts";
@@ -136,8 +134,8 @@ function assemble(
   const reads = open(databases.reads);
   const probeReads = () => createFindKeys(reads, membership)([{ keyId: null, digests: [new Uint8Array(32)] }]);
   const findKeysIn = (one: Database) => reportingDuplicates(createFindKeys(one, membership), onDuplicates);
-  const cache = createReader(config, findKeysIn(reads), findKeysIn(open(databases.urgentReads)), coherence);
-  const reader = tracing === undefined ? cache : instrumented(cache, tracing.lookup);
+  const options = cacheOptions(config, coherence, tracing);
+  const reader = new VerificationCache(findKeysIn(reads), options, findKeysIn(open(databases.urgentReads)));
   coherence.cache = reader;
   const propagated = propagating(database, membership.propagation);
   const urgent = propagating(open(databases.urgentChanges), membership.propagation);
@@ -195,22 +193,14 @@ const CACHE_ENTRY_BYTES = 400;
 /** Maximum number of cached look-ups without a result. */
 const MAX_NEGATIVES = 100_000;
 
-function createReader(
-  { cacheBytes }: Config,
-  findKeys: FindKeys,
-  findReserved: FindKeys,
-  { isCoherent, isInStaleGrace, renewed }: Coherence,
-): VerificationCache {
-  if (cacheBytes === 0) return createUncachedReader(findKeys, { isCoherent, renewed }, findReserved);
-  const options = {
+function cacheOptions({ cacheBytes }: Config, coherence: Coherence, tracing: Tracing | undefined): CacheOptions {
+  const { isCoherent, isInStaleGrace, renewed } = coherence;
+  return {
     maxBytes: cacheBytes,
     maxEntries: Math.floor(cacheBytes / CACHE_ENTRY_BYTES),
     maxNegatives: MAX_NEGATIVES,
     clock: systemClock,
-    random: systemRandom,
-    isCoherent,
-    isInStaleGrace,
-    renewed,
+    ...{ isCoherent, isInStaleGrace, renewed },
+    onLookup: tracing?.lookup,
   };
-  return createVerificationCache(findKeys, options, findReserved);
 }

@@ -17,8 +17,7 @@ import { loadSigningKeys } from "../../src/token/jwt/signing-keys.ts";
 import { mintMacaroon } from "../../src/token/macaroon/mint.ts";
 import { looksLikeMacaroon } from "../../src/token/macaroon/text.ts";
 import { generateSigningKey } from "../../src/token/signing-key.ts";
-import { createVerificationCache } from "../../src/verify/cache/cache.ts";
-import { createUncachedReader } from "../../src/verify/cache/uncached.ts";
+import { VerificationCache } from "../../src/verify/cache/cache.ts";
 import type { VerifyContext } from "../../src/verify/context.ts";
 import type { VerificationLease } from "../../src/verify/reader.ts";
 import type { VerificationRequest } from "../../src/verify/verify.ts";
@@ -78,8 +77,8 @@ export function newFixture({
   );
   /** As the store has them. */
   let publicKeys = signing.verification;
-  const cache = createVerificationCache(store.findKeys, {
-    ...{ maxBytes: 16 * 2 ** 20, maxEntries, maxNegatives, clock },
+  const cache = new VerificationCache(store.findKeys, {
+    ...{ maxBytes: cached ? 16 * 2 ** 20 : 0, maxEntries, maxNegatives, clock },
     ...lease,
     isInStaleGrace: () => isInStaleGrace,
   });
@@ -87,15 +86,11 @@ export function newFixture({
   const adoptions: { readonly adoption: Adoption; readonly caller: Principal }[] = [];
   const [used, faults]: [string[], unknown[]] = [[], []];
   const context: VerifyContext = {
-    ...(cached
-      ? {
-          findKey: cache.findKey,
-          findAll: cache.findAll,
-          findStale: cache.findStale,
-          findCached: cache.findCached,
-          identities: cache.identities,
-        }
-      : createUncachedReader(store.findKeys, lease)),
+    findKey: cache.findKey,
+    findAll: cache.findAll,
+    findStale: cache.findStale,
+    findCached: cache.findCached,
+    identities: cache.identities,
     clock,
     shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },
     issuer: ISSUER,

@@ -2,7 +2,6 @@ import type { KeyLookup, VerifiableRecord } from "../../domain/key-lookup.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { type Random, systemRandom } from "../../lib/random.ts";
-import type { IdentityCache } from "../identified.ts";
 import type { CacheMode, FindCached, FindKey, FindKeys, FindKeysOf, KeyChange, VerificationLease } from "../reader.ts";
 import { nameOf, namesOf } from "../reader.ts";
 import { CredentialCache } from "./credential-cache.ts";
@@ -14,7 +13,7 @@ import type { ByteCacheOptions } from "./store/byte-cache.ts";
 export interface CacheOptions extends VerificationLease {
   /** Returns whether the lease has expired but cached entries may still be used. Default: never. */
   readonly isInStaleGrace?: () => boolean;
-  /** Limit of all memory that grows with the number of keys. */
+  /** Limit of all memory that grows with the number of keys; 0: nothing is cached, and every lookup is a read sent after it. */
   readonly maxBytes: number;
   /** Maximum number of keys, and of credentials. */
   readonly maxEntries: number;
@@ -22,26 +21,14 @@ export interface CacheOptions extends VerificationLease {
   readonly maxNegatives: number;
   readonly clock: Clock;
   readonly random?: Random;
+  /** Called with each lookup: whether it was a hit. */
+  readonly onLookup?: ((isHit: boolean) => void) | undefined;
 }
 
 /** Look-ups in the cache or the database. */
 export interface KeyLookups {
   readonly findKey: FindKey;
   readonly findAll: FindKeysOf;
-}
-
-/** The cache of verification: identified credentials, and keys as read. Correct as long as it receives every invalidation. */
-export interface VerificationCache extends KeyLookups {
-  /** The same for authentication and self-revocation, which must not wait behind verifications. */
-  readonly reserved: KeyLookups;
-  readonly findStale: FindCached;
-  readonly findCached: FindCached;
-  readonly identities: IdentityCache | null;
-  /** Evicts these keys and digests, and keeps reads in flight from caching them. */
-  invalidate(change: KeyChange): void;
-  /** Evicts everything, including reads in flight: after a lost change feed, or when signing keys changed. */
-  clear(): void;
-  stats(): CacheStats;
 }
 
 export interface CacheStats {
@@ -64,60 +51,56 @@ export interface CacheStats {
 /** Shares of `maxBytes`, sized for a million keys. A flood of one sort of entries evicts only that sort. */
 const SHARES = { credentials: 0.35, records: 0.45, keyIds: 0.2 } as const;
 
-/** Creates the cache. Throws `RangeError` if `maxBytes` is too small for the number of entries. */
-export function createVerificationCache(
-  findKeys: FindKeys,
-  options: CacheOptions,
-  findReserved: FindKeys = findKeys,
-): VerificationCache {
-  return new Cache(findKeys, options, findReserved);
-}
-
-class Cache implements VerificationCache {
-  readonly identities: CredentialCache;
-  readonly #records: KeyCache;
+/** The cache of verification: identified credentials, and keys as read. Correct as long as it receives every invalidation. */
+export class VerificationCache implements KeyLookups {
+  readonly identities: CredentialCache | null = null;
+  readonly #records: KeyCache | null = null;
   readonly #negatives: NegativeCache;
-  readonly #loaders: readonly KeyLoader[];
+  readonly #loaders: KeyLoader[] = [];
   readonly findKey: FindKey;
   readonly findAll: FindKeysOf;
+  /** The same for authentication and self-revocation, which must not wait behind verifications. */
   readonly reserved: KeyLookups;
-  readonly #lease: VerificationLease;
-  readonly #isInStaleGrace: () => boolean;
+  readonly #options: CacheOptions;
   #hits = 0;
   #misses = 0;
   #invalidations = 0;
 
-  constructor(findKeys: FindKeys, options: CacheOptions, findReserved: FindKeys) {
-    this.identities = new CredentialCache(options.clock, layerOptions(options, SHARES.credentials));
-    this.#records = new KeyCache(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
+  /** Throws `RangeError` if `maxBytes` is too small for the number of entries. */
+  constructor(findKeys: FindKeys, options: CacheOptions, findReserved: FindKeys = findKeys) {
+    if (options.maxBytes > 0) {
+      this.identities = new CredentialCache(options.clock, layerOptions(options, SHARES.credentials));
+      this.#records = new KeyCache(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
+    }
     this.#negatives = new NegativeCache(options.maxNegatives);
-    this.#lease = options;
-    this.#isInStaleGrace = options.isInStaleGrace ?? (() => false);
-    const [loader, reserved] = [findKeys, findReserved].map(
-      (find) => new KeyLoader(find, (lookup, found) => this.#store(lookup, found)),
-    ) as [KeyLoader, KeyLoader];
-    this.#loaders = [loader, reserved];
-    ({ findKey: this.findKey, findAll: this.findAll } = this.#lookups(loader));
-    this.reserved = this.#lookups(reserved);
+    this.#options = options;
+    ({ findKey: this.findKey, findAll: this.findAll } = this.#lookups(findKeys));
+    this.reserved = this.#lookups(findReserved);
   }
 
-  #lookups(loader: KeyLoader): KeyLookups {
-    const lease = this.#lease;
+  #lookups(findKeys: FindKeys): KeyLookups {
+    const loader = new KeyLoader(findKeys, (lookup, found) => this.#store(lookup, found));
+    this.#loaders.push(loader);
+    const { isCoherent, renewed, onLookup } = this.#options;
+    const whenCoherent =
+      <T>(find: (lookup: KeyLookup, mode: CacheMode) => MaybePromise<T>) =>
+      (lookup: KeyLookup, callMode: CacheMode) => {
+        const mode = this.#records === null ? "no-store" : callMode;
+        const found = isCoherent() ? find(lookup, mode) : renewed().then(() => find(lookup, mode));
+        onLookup?.(!(found instanceof Promise));
+        return found;
+      };
     return {
-      findKey: (lookup, mode) =>
-        lease.isCoherent()
-          ? this.#find(loader, lookup, mode)
-          : lease.renewed().then(() => this.#find(loader, lookup, mode)),
-      findAll: (lookup, mode) =>
-        lease.isCoherent()
-          ? this.#findAll(loader, lookup, mode)
-          : lease.renewed().then(() => this.#findAll(loader, lookup, mode)),
+      findKey: whenCoherent((lookup, mode) => this.#find(loader, lookup, mode)),
+      findAll: whenCoherent((lookup, mode) => this.#findAll(loader, lookup, mode)),
     };
   }
 
-  readonly findCached = (lookup: KeyLookup) => (this.#lease.isCoherent() ? this.#cached(lookup) : undefined);
+  /** Returns undefined on a miss, or without a lease. */
+  readonly findCached: FindCached = (lookup) => (this.#options.isCoherent() ? this.#cached(lookup) : undefined);
 
-  readonly findStale = (lookup: KeyLookup) => (this.#isInStaleGrace() ? this.#cached(lookup) : undefined);
+  readonly findStale: FindCached = (lookup) =>
+    this.#options.isInStaleGrace?.() === true ? this.#cached(lookup) : undefined;
 
   #find(loader: KeyLoader, lookup: KeyLookup, mode: CacheMode): MaybePromise<VerifiableRecord | null> {
     if (mode !== "default") return loader.read(lookup, mode);
@@ -133,26 +116,35 @@ class Cache implements VerificationCache {
     return cached === null ? [] : [cached];
   }
 
+  /** Evicts these keys and digests, and keeps reads in flight from caching them. */
   invalidate(change: KeyChange): void {
+    if (this.#records === null) return;
     this.#invalidations++;
     for (const loader of this.#loaders) loader.invalidate(change);
     this.#records.invalidate(change);
     this.#negatives.invalidate(change);
   }
 
+  /** Evicts everything, including reads in flight: after a lost change feed, or when signing keys changed. */
   clear(): void {
+    if (this.#records === null) return;
     this.#invalidations++;
     for (const loader of this.#loaders) loader.invalidateAll();
     this.#records.clear();
     this.#negatives.clear();
-    this.identities.clear();
+    this.identities?.clear();
   }
 
   stats(): CacheStats {
-    const layers = [this.identities.cold, this.#records.records.cold, this.#records.keyIds.cold];
+    const [credentials, records, keyIds] = [
+      this.identities?.cold,
+      this.#records?.records.cold,
+      this.#records?.keyIds.cold,
+    ];
+    const layers = [credentials, records, keyIds].filter((layer) => layer !== undefined);
     return {
-      entries: this.#records.records.cold.size,
-      credentials: this.identities.cold.size,
+      entries: records?.size ?? 0,
+      credentials: credentials?.size ?? 0,
       negatives: this.#negatives.size,
       bytes: sum(layers.map(({ bytes }) => bytes)),
       allocatedBytes: sum(layers.map(({ allocatedBytes }) => allocatedBytes)),
@@ -165,6 +157,7 @@ class Cache implements VerificationCache {
 
   /** Returns undefined if nothing is cached. */
   #cached(lookup: KeyLookup): VerifiableRecord | null | undefined {
+    if (this.#records === null) return undefined;
     const stored = this.#records.get(lookup);
     if (stored !== undefined) return stored;
     const name = nameOf(lookup);
@@ -180,7 +173,7 @@ class Cache implements VerificationCache {
   /** Caches single records only: a change of any of several must be noticed, but only that of the cached one would be. */
   #store(lookup: KeyLookup, found: readonly VerifiableRecord[]): void {
     const [stored = null] = found;
-    this.#records.set(lookup, found.length > 1 ? null : stored);
+    this.#records?.set(lookup, found.length > 1 ? null : stored);
     if (stored === null) this.#negatives.add(namesOf(lookup));
     else for (const name of namesOf(lookup)) this.#negatives.delete(name);
   }
@@ -193,28 +186,4 @@ function layerOptions({ maxBytes, maxEntries, random = systemRandom }: CacheOpti
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-/** Wraps the cache to report whether each lookup was a hit. */
-export function instrumented(cache: VerificationCache, onLookup: (isHit: boolean) => void): VerificationCache {
-  const reported =
-    <T>(find: (lookup: KeyLookup, mode: CacheMode) => MaybePromise<T>) =>
-    (lookup: KeyLookup, mode: CacheMode) => {
-      const found = find(lookup, mode);
-      onLookup(!(found instanceof Promise));
-      return found;
-    };
-  const lookups = ({ findKey, findAll }: KeyLookups): KeyLookups => {
-    return { findKey: reported(findKey), findAll: reported(findAll) };
-  };
-  return {
-    ...lookups(cache),
-    reserved: lookups(cache.reserved),
-    findStale: cache.findStale,
-    findCached: cache.findCached,
-    identities: cache.identities,
-    invalidate: (change) => cache.invalidate(change),
-    clear: () => cache.clear(),
-    stats: () => cache.stats(),
-  };
 }

@@ -21,21 +21,25 @@ export const SECRET_DIGEST_SIZE = ID_SIZE + DIGEST_SIZE;
 
 /** Encodes digests and returns their end; NaN if one is malformed, which only a corrupted database would contain. */
 export function encodeDigests(digests: readonly SecretDigest[], into: Buffer, start: number): number {
-  return digests.reduce((at, digest) => encodeDigest(digest, into, at), start);
+  let at = start;
+  for (const { keyId, digest } of digests) {
+    if (keyId.length !== ID_SIZE * 2 || digest.length !== DIGEST_SIZE) return Number.NaN;
+    if (into.write(keyId, at, ID_SIZE, "hex") !== ID_SIZE) return Number.NaN;
+    into.set(digest, at + ID_SIZE);
+    at += SECRET_DIGEST_SIZE;
+  }
+  return at;
 }
 
-function encodeDigest({ keyId, digest }: SecretDigest, into: Buffer, at: number): number {
-  if (keyId.length !== ID_SIZE * 2 || digest.length !== DIGEST_SIZE) return Number.NaN;
-  if (into.write(keyId, at, ID_SIZE, "hex") !== ID_SIZE) return Number.NaN;
-  into.set(digest, at + ID_SIZE);
-  return at + SECRET_DIGEST_SIZE;
-}
-
-/** Returns a copy, since the buffer is reused. */
-export function decodeDigest(bytes: Buffer, at: number): SecretDigest {
-  const digest = new Uint8Array(DIGEST_SIZE);
-  for (let i = 0; i < DIGEST_SIZE; i++) digest[i] = bytes[at + ID_SIZE + i] ?? 0;
-  return { keyId: bytes.toString("hex", at, at + ID_SIZE), digest };
+/** Returns copies, since the buffer is reused. */
+export function decodeDigests(bytes: Buffer, start: number, end: number): SecretDigest[] {
+  const digests: SecretDigest[] = [];
+  for (let at = start; at < end; at += SECRET_DIGEST_SIZE) {
+    const digest = new Uint8Array(DIGEST_SIZE);
+    for (let i = 0; i < DIGEST_SIZE; i++) digest[i] = bytes[at + ID_SIZE + i] ?? 0;
+    digests.push({ keyId: bytes.toString("hex", at, at + ID_SIZE), digest });
+  }
+  return digests;
 }
 
 /** UTF-8 bytes per UTF-16 code unit, at most. */

@@ -1,4 +1,3 @@
-import type { SecretDigest } from "../../domain/key.ts";
 import type { CredentialType } from "../../domain/verdict.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import {
@@ -7,17 +6,8 @@ import {
   identifiedRawKey,
   identifiedSecret,
   identifiedToken,
-  type VerifiedToken,
 } from "../identified.ts";
-import {
-  decodeDigest,
-  encodeDigests,
-  encodeJson,
-  KEY_ID_SIZE,
-  keyIdText,
-  SECRET_DIGEST_SIZE,
-  writeKeyId,
-} from "./codec.ts";
+import { decodeDigests, encodeDigests, encodeJson, KEY_ID_SIZE, keyIdText, writeKeyId } from "./codec.ts";
 
 /**
  * The cached form of a credential: a byte for its type; the key id, except for a raw key; the digests, or the content of a token as JSON in
@@ -26,10 +16,10 @@ import {
 type Token = [
   tokenId: string,
   secretVersion: number,
-  scopes: string[],
+  scopes: readonly string[],
   claims: JsonObject,
   expireTime: number,
-  audience?: string[],
+  audience?: readonly string[],
 ];
 
 const TYPES: readonly CredentialType[] = ["ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON"];
@@ -41,43 +31,27 @@ const TYPE_SIZE = 1;
 export function encodeIdentified(identified: Identified, into: Buffer): number {
   const { credentialType, lookup, digests, token, hashDigest } = identified;
   into[0] = hashDigest === undefined ? TYPES.indexOf(credentialType) : BY_HASH;
-  const end = encodeDigests(digests, into, encodeKeyId(lookup.keyId, into));
-  return token === null ? end : encodeJson(tokenTuple(token), into, end);
-}
-
-function encodeKeyId(keyId: string | null, into: Buffer): number {
-  if (keyId === null) return TYPE_SIZE;
-  writeKeyId(keyId, into, TYPE_SIZE);
-  return keyIdText(into, TYPE_SIZE) === keyId ? TYPE_SIZE + KEY_ID_SIZE : Number.NaN;
+  const { keyId } = lookup;
+  const end = keyId === null ? TYPE_SIZE : TYPE_SIZE + writeKeyId(keyId, into, TYPE_SIZE);
+  if (keyId !== null && keyIdText(into, TYPE_SIZE) !== keyId) return Number.NaN;
+  if (token === null) return encodeDigests(digests, into, end);
+  const { tokenId, secretVersion, scopes, claims, expireTime, audience } = token;
+  const content: Token = [tokenId, secretVersion, scopes, claims, expireTime];
+  if (audience !== undefined) content.push(audience);
+  return encodeJson(content, into, end);
 }
 
 export function decodeIdentified(bytes: Buffer): Identified {
-  if (bytes[0] === BY_HASH) return decodeByHash(bytes);
-  const type = TYPES[bytes[0] ?? 0] ?? "ISSUED_API_KEY";
-  if (type === "IMPORTED_API_KEY") return identifiedRawKey(decodeDigests(bytes, TYPE_SIZE));
+  const type = TYPES[bytes[0] ?? 0];
+  if (type === undefined || type === "IMPORTED_API_KEY") {
+    const digests = decodeDigests(bytes, TYPE_SIZE, bytes.length);
+    const hashDigest = type === undefined ? digests.pop() : undefined;
+    return hashDigest === undefined ? identifiedRawKey(digests) : identifiedByHash(digests, hashDigest);
+  }
   const keyId = keyIdText(bytes, TYPE_SIZE);
   const rest = TYPE_SIZE + KEY_ID_SIZE;
-  if (type === "ISSUED_API_KEY") return identifiedSecret(keyId, decodeDigests(bytes, rest));
-  return identifiedToken(type, keyId, decodeToken(bytes.toString("utf8", rest)));
-}
-
-function decodeByHash(bytes: Buffer): Identified {
-  const last = bytes.length - SECRET_DIGEST_SIZE;
-  return identifiedByHash(decodeDigests(bytes.subarray(0, last), TYPE_SIZE), decodeDigest(bytes, last));
-}
-
-function decodeDigests(bytes: Buffer, start: number): SecretDigest[] {
-  const digests: SecretDigest[] = [];
-  for (let at = start; at < bytes.length; at += SECRET_DIGEST_SIZE) digests.push(decodeDigest(bytes, at));
-  return digests;
-}
-
-function tokenTuple({ tokenId, secretVersion, scopes, claims, expireTime, audience }: VerifiedToken): Token {
-  const restriction: [string[]?] = audience === undefined ? [] : [[...audience]];
-  return [tokenId, secretVersion, [...scopes], claims, expireTime, ...restriction];
-}
-
-function decodeToken(text: string): VerifiedToken {
-  const [tokenId, secretVersion, scopes, claims, expireTime, audience]: Token = JSON.parse(text);
-  return { tokenId, secretVersion, scopes, claims, expireTime, audience };
+  if (type === "ISSUED_API_KEY") return identifiedSecret(keyId, decodeDigests(bytes, rest, bytes.length));
+  const content: Token = JSON.parse(bytes.toString("utf8", rest));
+  const [tokenId, secretVersion, scopes, claims, expireTime, audience] = content;
+  return identifiedToken(type, keyId, { tokenId, secretVersion, scopes, claims, expireTime, audience });
 }

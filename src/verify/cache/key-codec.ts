@@ -1,89 +1,68 @@
-import type { KeyKind, KeySecret, VerifiableKey } from "../../domain/key.ts";
+import { KEY_KINDS } from "../../domain/key.ts";
 import type { VerifiableRecord } from "../../domain/key-lookup.ts";
-
-import { decodeDigest, encodeDigests, encodeJson, SECRET_DIGEST_SIZE } from "./codec.ts";
+import { decodeDigests, encodeDigests, encodeJson, SECRET_DIGEST_SIZE } from "./codec.ts";
 
 /**
- * The cached form of a key without its id: a byte for the kind and whether the key has controls, a byte for the number of secrets, their
- * digests, and the rest as JSON in UTF-8, which begins with the controls if there are any. Times are milliseconds since the epoch.
+ * The cached form of a key without its id: a byte for the number of secrets, their digests, and the rest as JSON in UTF-8. Most keys have no
+ * controls, and take no space for them. Times are milliseconds since the epoch.
  */
 type Rest = [
+  kind: number,
   actorId: string,
-  scopes: string[],
-  metadata: Record<string, string>,
+  scopes: readonly string[],
+  metadata: Readonly<Record<string, string>>,
   expireTime: number | null,
   revokeTime: number | null,
-  ...secrets: [version: number, expireTime: number | null, schemeId?: number, parameters?: string | null][],
+  secrets: [version: number, expireTime: number | null, schemeId?: number, parameters?: string | null][],
+  disableTime?: number | null,
+  allowedCidrs?: readonly string[] | null,
+  restrictedToActorIds?: readonly string[] | null,
 ];
 
-/** Most keys have none, and take no space for them. */
-type Controls = [disableTime: number | null, allowedCidrs: string[] | null, restrictedToActorIds: string[] | null];
-
-const KINDS: readonly KeyKind[] = ["issued", "imported"];
-/** Added to the place of the kind. */
-const HAS_CONTROLS = KINDS.length;
-const HEAD_SIZE = 2;
+const HEAD_SIZE = 1;
 const MAX_SECRETS = 100;
 
 /** Encodes a record and returns the length; NaN if it cannot be encoded or does not fit. */
 export function encodeRecord({ key, secrets }: VerifiableRecord, into: Buffer): number {
   if (secrets.length > MAX_SECRETS) return Number.NaN;
-  const controls = controlsOf(key);
-  into[0] = KINDS.indexOf(key.kind) + (controls === null ? 0 : HAS_CONTROLS);
-  into[1] = secrets.length;
+  into[0] = secrets.length;
   const digests = secrets.map(({ digest }) => digest);
+  const { disableTime, allowedCidrs, restrictedToActorIds } = key;
+  const hasControls = disableTime !== null || allowedCidrs !== null || restrictedToActorIds !== null;
   const rest: Rest = [
+    KEY_KINDS.indexOf(key.kind),
     key.actorId,
-    [...key.scopes],
-    { ...key.metadata },
+    key.scopes,
+    key.metadata,
     toMillis(key.expireTime),
     toMillis(key.revokeTime),
-    ...secrets.map(({ version, expireTime, hash }): Rest[5] => {
+    secrets.map(({ version, expireTime, hash }) => {
       const expiry = toMillis(expireTime);
       return hash === undefined ? [version, expiry] : [version, expiry, hash.schemeId, hash.parameters];
     }),
   ];
-  const value = controls === null ? rest : [controls, ...rest];
-  return encodeJson(value, into, encodeDigests(digests, into, HEAD_SIZE));
-}
-
-function controlsOf({ disableTime, allowedCidrs, restrictedToActorIds }: VerifiableKey): Controls | null {
-  if (disableTime === null && allowedCidrs === null && restrictedToActorIds === null) return null;
-  return [toMillis(disableTime), allowedCidrs && [...allowedCidrs], restrictedToActorIds && [...restrictedToActorIds]];
+  if (hasControls) rest.push(toMillis(disableTime), allowedCidrs, restrictedToActorIds);
+  return encodeJson(rest, into, encodeDigests(digests, into, HEAD_SIZE));
 }
 
 export function decodeRecord(keyId: string, bytes: Buffer): VerifiableRecord {
-  const count = bytes[1] ?? 0;
-  const value: Rest | [Controls, ...Rest] = JSON.parse(bytes.toString("utf8", HEAD_SIZE + count * SECRET_DIGEST_SIZE));
-  const [controls, [actorId, scopes, metadata, expireTime, revokeTime, ...secrets]] = hasControls(value, bytes)
-    ? [value[0], withoutFirst(value)]
-    : [NO_CONTROLS, value];
-  const [disableTime, allowedCidrs, restrictedToActorIds] = controls;
-  const kind = KINDS[(bytes[0] ?? 0) % HAS_CONTROLS] ?? "issued";
+  const end = HEAD_SIZE + (bytes[0] ?? 0) * SECRET_DIGEST_SIZE;
+  const digests = decodeDigests(bytes, HEAD_SIZE, end);
+  const rest: Rest = JSON.parse(bytes.toString("utf8", end));
+  const [kind, actorId, scopes, metadata, expireTime, revokeTime, secrets] = rest;
+  const [, , , , , , , disableTime = null, allowedCidrs = null, restrictedToActorIds = null] = rest;
   return {
     key: {
-      ...{ keyId, kind, actorId, scopes, metadata, expireTime: toDate(expireTime), revokeTime: toDate(revokeTime) },
-      ...{ disableTime: toDate(disableTime), allowedCidrs, restrictedToActorIds },
+      ...{ keyId, kind: KEY_KINDS[kind] ?? "issued", actorId, scopes, metadata },
+      ...{ expireTime: toDate(expireTime), revokeTime: toDate(revokeTime), disableTime: toDate(disableTime) },
+      ...{ allowedCidrs, restrictedToActorIds },
     },
-    secrets: secrets.map(
-      ([version, expireTime, schemeId, parameters = null], place): KeySecret => ({
-        version,
-        digest: decodeDigest(bytes, HEAD_SIZE + place * SECRET_DIGEST_SIZE),
-        expireTime: toDate(expireTime),
-        ...(schemeId !== undefined && { hash: { schemeId, parameters } }),
-      }),
-    ),
+    secrets: digests.map((digest, place) => {
+      const [version, expireTime, schemeId, parameters = null] = secrets[place] ?? [0, 0];
+      const hash = schemeId === undefined ? {} : { hash: { schemeId, parameters } };
+      return { version, digest, expireTime: toDate(expireTime), ...hash };
+    }),
   };
-}
-
-const NO_CONTROLS: Controls = [null, null, null];
-
-function hasControls(_: Rest | [Controls, ...Rest], bytes: Buffer): _ is [Controls, ...Rest] {
-  return (bytes[0] ?? 0) >= HAS_CONTROLS;
-}
-
-function withoutFirst([, ...rest]: [Controls, ...Rest]): Rest {
-  return rest;
 }
 
 function toMillis(time: Date | null): number | null {

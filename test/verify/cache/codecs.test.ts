@@ -24,11 +24,10 @@ function bytesOf(record: VerifiableRecord): Buffer {
   return into.subarray(0, encodeRecord(record, into));
 }
 
-/** As release 0.2 encodes it. */
-test("a key without controls takes no more space than before there were any", () => {
-  const json = '["actor_1",["read","é"],{"env":"prod"},1790000000123,null,[7,null],[6,5]]';
+test("a key without controls takes no space for them", () => {
+  const json = '[1,"actor_1",["read","é"],{"env":"prod"},1790000000123,null,[[7,null],[6,5]]]';
   const digests = `0123456789abcdef${"aa".repeat(32)}fedcba9876543210${"bb".repeat(32)}`;
-  const expected = Buffer.concat([Buffer.from(`0102${digests}`, "hex"), Buffer.from(json)]);
+  const expected = Buffer.concat([Buffer.from(`02${digests}`, "hex"), Buffer.from(json)]);
   expect(bytesOf({ key: KEY, secrets: SECRETS })).toEqual(expected);
 });
 

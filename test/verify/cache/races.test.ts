@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { KeyLookup, VerifiableRecord } from "../../../src/domain/key-lookup.ts";
-import { createVerificationCache, type VerificationCache } from "../../../src/verify/cache/cache.ts";
+import { VerificationCache } from "../../../src/verify/cache/cache.ts";
 import type { CacheMode } from "../../../src/verify/reader.ts";
 import { type Seeded, seededBy } from "../../support/seeded.ts";
 import { NO_CONTROLS } from "../fixture.ts";
@@ -81,7 +81,7 @@ class Race {
     this.#random = random;
     this.store.isHolding = true;
     const clock = { now: () => 0 };
-    this.cache = createVerificationCache(this.store.findKeys, {
+    this.cache = new VerificationCache(this.store.findKeys, {
       maxBytes: 2 ** 22,
       maxEntries: 100,
       maxNegatives: 100,
