@@ -4,8 +4,8 @@ import { createGatewayGuard } from "../auth/gateway-callers.ts";
 import type { Guard } from "../auth/guard.ts";
 import { clientAddressByEnvoy, clientAddressFrom } from "../lib/client-address.ts";
 import { EXT_AUTHZ_TOKEN_HEADERS } from "../transport/gateways/ext-authz.ts";
-import { GATEWAY_TOKEN_HEADER } from "../transport/gateways/forward-auth.ts";
-import type { GatewayOptions, GatewayProtocol } from "../transport/server.ts";
+import { GATEWAY_TOKEN_HEADER, type GatewayProtocol } from "../transport/gateways/forward-auth.ts";
+import type { GatewayOptions } from "../transport/server.ts";
 import type { Config } from "./config/config.ts";
 import type { GatewayKind, Instruments } from "./metrics.ts";
 

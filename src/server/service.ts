@@ -11,7 +11,7 @@ import { findExpiringTokens } from "../postgres/keys/expiring-tokens.ts";
 import { createLastUsedStore } from "../postgres/keys/verification-store.ts";
 import { recordRootSecretUse } from "../postgres/signing/root-secret-use.ts";
 import { createSigning, type Signing } from "../signing/signing.ts";
-import { uncounted } from "../transport/pipeline/call-metrics.ts";
+import { uncounted } from "../transport/pipeline/access-log.ts";
 import { requestPolicy } from "../transport/pipeline/host-check.ts";
 import type { ServerOptions } from "../transport/server.ts";
 import type { Checks } from "../transport/services/health.ts";

@@ -2,20 +2,16 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { FastifyInstance } from "fastify";
 import { Authorization } from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import type { Authorize } from "../api/gateways/authorize.ts";
-import type { OnDecision } from "../api/gateways/decision.ts";
 import type { Introspect } from "../api/introspection.ts";
 import type { Implementation } from "../api/row.ts";
 import type { Rpc } from "../api/rpc.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
-import type { Guard } from "../auth/guard.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
 import type { Tracing } from "../observability/tracing.ts";
 import { verificationRpcs } from "./fast-path/codecs.ts";
-import { type Check, createCheck, createExtAuthz, EXT_AUTHZ } from "./gateways/ext-authz.ts";
-import { createForwardAuth, FORWARD_AUTH, type ForwardAuth } from "./gateways/forward-auth.ts";
-import { createIntrospection, INTROSPECTION, type IntrospectionPipeline } from "./gateways/introspect.ts";
-import { tracePipeline } from "./pipeline/call-pipeline.ts";
+import { createCheck } from "./gateways/ext-authz.ts";
+import { createForwardAuth, type GatewayProtocol } from "./gateways/forward-auth.ts";
+import { createIntrospection, type IntrospectionPipeline } from "./gateways/introspect.ts";
 import type { ConcurrencyLimiter } from "./pipeline/concurrency-limiter.ts";
 import { createRpc } from "./pipeline/rpc-pipeline.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./services/health.ts";
@@ -45,43 +41,32 @@ export interface GatewayOptions {
   readonly extAuthz?: GatewayProtocol<ClientAddressByEnvoy> | undefined;
 }
 
-/** A protocol of gateways: who may ask, how the address of the client is found, and who decides. */
-export interface GatewayProtocol<AddressOf> {
-  readonly authorize: Authorize;
-  readonly guard: Guard;
-  readonly clientAddressOf: AddressOf;
-  readonly onDecision: OnDecision;
-}
-
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { implementations, introspect, guard, limiter, tracing } = options;
   const rpcs = implementations.map((implementation) =>
     createRpc(implementation, guard, implementation.isReserved === true ? limiter.reserve() : limiter, tracing),
   );
-  const introspection =
-    introspect && tracePipeline(INTROSPECTION, createIntrospection(introspect, guard, limiter), tracing);
-  const fastify = await createPort(options, { services: SERVICES, rpcs, introspection });
+  const introspection = introspect && createIntrospection(introspect, guard, limiter, tracing);
+  const fastify = await createPort(options, SERVICES, rpcs, introspection);
   registerOpenApi(fastify);
   return fastify;
 }
 
 /** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
 export function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
-  return createPort({ ...options, corsOrigins: [] }, { services: [], rpcs: [] });
+  return createPort({ ...options, corsOrigins: [] }, [], []);
 }
 
-interface Api {
-  /** The services that reflection describes; without any there is no reflection. */
-  readonly services: readonly DescService[];
-  readonly rpcs: readonly Rpc[];
-  readonly introspection?: IntrospectionPipeline | undefined;
-}
-
-/** Creates the server of a port with an API, health and the endpoints for gateways. */
-async function createPort(options: ServerOptions, { services, rpcs, introspection }: Api): Promise<FastifyInstance> {
-  const { guard, limiter } = options;
-  const check = checkOf(options);
+/** Creates the server of a port with an API, health and the endpoints for gateways. Without `services` there is no reflection. */
+async function createPort(
+  options: ServerOptions,
+  services: readonly DescService[],
+  rpcs: readonly Rpc[],
+  introspection?: IntrospectionPipeline,
+): Promise<FastifyInstance> {
+  const { guard, limiter, tracing, gateways: { forwardAuth, extAuthz } = {} } = options;
+  const check = extAuthz && createCheck(extAuthz, limiter, tracing);
   const served = check === undefined ? services : [...services, Authorization];
   const shutdown = new AbortController();
   // A load balancer that still checks over an open connection gets "not ready".
@@ -93,25 +78,11 @@ async function createPort(options: ServerOptions, { services, rpcs, introspectio
     rpcs: [...rpcs, createRpc(health.check, guard, limiter.reserve())],
     streams: [health.watch, ...reflection],
     introspection,
-    forwardAuth: forwardAuthOf(options),
+    forwardAuth: forwardAuth && createForwardAuth(forwardAuth, limiter, tracing),
     check,
     fastRpcs: verificationRpcs(rpcs),
   });
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
   registerHealth(fastify, checkReadiness, options.workers);
   return fastify;
-}
-
-function forwardAuthOf({ gateways, limiter, tracing }: ServerOptions): ForwardAuth | undefined {
-  if (gateways?.forwardAuth === undefined) return undefined;
-  const { authorize, guard, clientAddressOf, onDecision } = gateways.forwardAuth;
-  const pipeline = tracePipeline(FORWARD_AUTH, createForwardAuth(authorize, guard, limiter), tracing);
-  return { pipeline, clientAddressOf, onDecision };
-}
-
-function checkOf({ gateways, limiter, tracing }: ServerOptions): Check | undefined {
-  if (gateways?.extAuthz === undefined) return undefined;
-  const { authorize, guard, clientAddressOf, onDecision } = gateways.extAuthz;
-  const pipeline = createExtAuthz(authorize, clientAddressOf, guard, limiter);
-  return createCheck(tracePipeline(EXT_AUTHZ, pipeline, tracing), onDecision);
 }

@@ -14,8 +14,7 @@ import type { Certificate } from "./listener/acceptor.ts";
 import { clientErrorHandler, rejectConnect } from "./listener/client-error.ts";
 import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
-import { registerAccessLog } from "./pipeline/access-log.ts";
-import type { CallCounters } from "./pipeline/call-metrics.ts";
+import { type CallCounters, registerAccessLog } from "./pipeline/access-log.ts";
 import { checkHosts, createHostCheck, type RequestPolicy } from "./pipeline/host-check.ts";
 import { OutageLog } from "./pipeline/outage-log.ts";
 import { checkMethods, makeRoutes, registerRest } from "./rest/register.ts";
@@ -52,26 +51,15 @@ export interface TransportOptions {
 
 /** Creates the Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same RPCs. */
 export async function createTransport(options: TransportOptions): Promise<FastifyInstance> {
-  const { certificate, logger, counters, fastRpcs, forwardAuth, check, requestPolicy, bodyBudget: budget } = options;
+  const { certificate, logger, counters, forwardAuth, check } = options;
   const rpcs = check === undefined ? options.rpcs : [...options.rpcs, checkRpc(check)];
   const routes = makeRoutes(rpcs);
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
-  const rejectionOf = createHostCheck(requestPolicy);
+  const rejectionOf = createHostCheck(options.requestPolicy);
   const outages = new OutageLog(logger);
-  const fastPath = createFastPath(fastRpcs, {
-    logger,
-    outages,
-    counters,
-    limits,
-    budget,
-    rejectionOf,
-    forwardAuth,
-    check,
-  });
-  const isIntercepted = options.fastPath && (fastRpcs.length > 0 || forwardAuth !== undefined || check !== undefined);
-  const port = { limits, certificate, interceptor: isIntercepted ? fastPath : undefined };
+  const interceptor = options.fastPath ? createFastPath({ ...options, outages, limits, rejectionOf }) : undefined;
   const fastify = Fastify({
-    serverFactory: (listener) => new ListenerServer(port, listener),
+    serverFactory: (listener) => new ListenerServer({ limits, certificate, interceptor }, listener),
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     // A logger per request costs more than adding the request id to the few lines that need it.
@@ -90,7 +78,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   if (forwardAuth !== undefined) registerForwardAuth(fastify, forwardAuth);
   checkMethods(fastify, routes);
   await allowOrigins(fastify, options.corsOrigins);
-  const readBody = bodyReader(budget);
+  const readBody = bodyReader(options.bodyBudget);
   await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);
   registerRest(fastify, routes, readBody);
   if (options.introspection !== undefined) registerIntrospection(fastify, options.introspection, readBody);

@@ -1,4 +1,4 @@
-import { uncounted } from "../../src/transport/pipeline/call-metrics.ts";
+import { uncounted } from "../../src/transport/pipeline/access-log.ts";
 import { ConcurrencyLimiter } from "../../src/transport/pipeline/concurrency-limiter.ts";
 import { BodyBudget } from "../../src/transport/wire/request-body.ts";
 

@@ -15,10 +15,14 @@ const GRPC_DETAIL_BYTES = 4096;
 /** A call over Connect, gRPC or gRPC-Web. */
 export class ConnectCall extends FastifyCall {
   readonly context: HandlerContext;
+  /** The query of a Connect GET. */
+  readonly query: URLSearchParams | undefined;
 
   constructor(context: HandlerContext, request: FastifyRequest) {
     super(request, PROTOCOLS[context.protocolName] ?? "connect");
     this.context = context;
+    const { method, url = "" } = request.raw;
+    if (method === "GET") this.query = new URL(url, "http://localhost").searchParams;
   }
 
   get maxDetailBytes(): number | undefined {

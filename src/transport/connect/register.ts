@@ -1,15 +1,19 @@
 import type { Registry } from "@bufbuild/protobuf";
-import { createContextValues } from "@connectrpc/connect";
+import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Rpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
+import { boundDeadlines } from "../wire/deadline.ts";
+import { renderError } from "../wire/error-handler.ts";
+import { unescapeMessage } from "../wire/grpc-error.ts";
+import { HttpError, type HttpErrorReason, methodNotAllowed } from "../wire/http-error.ts";
 import { JSON_OPTIONS } from "../wire/json/reader.ts";
 import type { ReadBody } from "../wire/request-body.ts";
 import { requestKey } from "./call.ts";
-import { completeHandler } from "./handler.ts";
 import { addStream, type StreamingRpc } from "./streams.ts";
-import { addUnary } from "./unary.ts";
+import { addUnary, isFramed, withoutMessage } from "./unary.ts";
 
 /** Registers RPCs for Connect, gRPC and gRPC-Web. `registry` has the types that `google.protobuf.Any` may contain. */
 export async function registerConnect(
@@ -29,4 +33,70 @@ export async function registerConnect(
     },
     contextValues: (request) => createContextValues().set(requestKey, request),
   });
+}
+
+/** Connect's handler of an RPC, for every protocol and HTTP server. */
+type Handler = ConnectRouter["handlers"][number];
+
+/**
+ * Decorates Connect's handler: unread bytes of the body are drained so that the connection can serve the next request, deadlines may be of
+ * any length, and every error has our form.
+ */
+function completeHandler(handler: Handler): Handler {
+  const isUnary = handler.method.methodKind === "unary";
+  const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
+    const incoming = request.contextValues?.get(requestKey);
+    if (incoming === undefined) return handler(request);
+    const { raw } = incoming;
+    // Node's headers are plain objects; reading Connect's `Headers` takes many times as long.
+    const { "content-type": type = "" } = raw.headers;
+    boundDeadlines(raw.headers, request.header);
+    // An RPC that stops reading must not destroy the connection.
+    const withBody = () => ({ ...request, body: raw.iterator({ destroyOnReturn: false }) });
+    const received = isUnary ? withoutMessage(request, type) : withBody();
+    const response = withError(await handler(received), incoming, handler.allowedMethods);
+    if (request.method === "GET" && response.header?.has("cache-control") === false) {
+      response.header.set("cache-control", "no-store");
+    }
+    const finish = () => {
+      raw.resume();
+      if (response.trailer !== undefined) unescapeMessage(response.trailer);
+    };
+    // The request of a stream is read while the response is written, and trailers are complete when the response is.
+    if (response.body !== undefined && (!isUnary || isFramed(type)))
+      return { ...response, body: followedBy(response.body, finish) };
+    finish();
+    return response;
+  };
+  return Object.assign(serve, handler);
+}
+
+/** Reasons of the responses that Connect sends without a body. */
+const BODILESS: ReadonlyMap<number, HttpErrorReason> = new Map([
+  [405, "METHOD_NOT_ALLOWED"],
+  [415, "MEDIA_TYPE_NOT_SUPPORTED"],
+  [505, "HTTP_VERSION_NOT_SUPPORTED"],
+]);
+
+type Response = Awaited<ReturnType<Handler>>;
+
+/** Returns the response, or, for a rejection without a body, the error of the protocol of its request. */
+function withError(response: Response, request: FastifyRequest, allowedMethods: readonly string[]): Response {
+  const reason = response.body === undefined ? BODILESS.get(response.status) : undefined;
+  if (reason === undefined) return response;
+  const error = reason === "METHOD_NOT_ALLOWED" ? methodNotAllowed(allowedMethods) : new HttpError(reason);
+  const { code: status, headers, trailers, body } = renderError(error, request);
+  // Not as headers: Connect's adapter would send an empty DATA frame after them, and gRPC clients would miss the status.
+  const trailer = trailers && new Headers(trailers);
+  const content = body === undefined ? undefined : createAsyncIterable([Buffer.from(body)]);
+  return { status, header: new Headers(headers), trailer, body: content };
+}
+
+/** Yields the items and then calls `finish`, however they end. */
+async function* followedBy<T>(items: AsyncIterable<T>, finish: () => void): AsyncGenerator<T> {
+  try {
+    yield* items;
+  } finally {
+    finish();
+  }
 }

@@ -16,7 +16,7 @@ import { untilDeadline } from "../wire/deadline.ts";
 import { unexpectedCompression } from "../wire/grpc-frame.ts";
 import { HttpError } from "../wire/http-error.ts";
 import { malformed } from "../wire/protobuf.ts";
-import { codeName, rpcName } from "../wire/protocol.ts";
+import { rpcName, toLoggedError } from "../wire/protocol.ts";
 import { callKey, callOf } from "./call.ts";
 import { type JsonOptions, UNKNOWN_COMPRESSION } from "./unary.ts";
 
@@ -95,8 +95,7 @@ function describe(error: unknown): ConnectError {
 }
 
 function report(cause: unknown, log: CallLog): ConnectError {
-  const error = toConnectError(cause);
-  log.add({ code: codeName(error.code) });
+  const error = toLoggedError(cause, log);
   if (error.cause !== undefined) log.fault(error.cause);
   return error;
 }

@@ -3,7 +3,6 @@ import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { type Compression, createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import { toConnectError } from "../../api/errors.ts";
 import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { CONNECT_DEADLINE, GRPC_DEADLINE, untilDeadline } from "../wire/deadline.ts";
@@ -11,9 +10,8 @@ import { HEAD_BYTES, isCompressed, unframe } from "../wire/grpc-frame.ts";
 import { HttpError } from "../wire/http-error.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { type JSON_OPTIONS, readJsonMessage } from "../wire/json/reader.ts";
-import { yieldIfLong } from "../wire/long-message.ts";
-import { malformed, readBinaryMessage } from "../wire/protobuf.ts";
-import { codeName } from "../wire/protocol.ts";
+import { malformed, readBinaryMessage, yieldIfLong } from "../wire/protobuf.ts";
+import { toLoggedError } from "../wire/protocol.ts";
 import type { ReadBody } from "../wire/request-body.ts";
 import { type ConnectCall, callOf } from "./call.ts";
 
@@ -57,12 +55,9 @@ export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody, js
   });
 }
 
-/** Adds the code of an error to the log entry, and translates it. */
 function logged<T>(work: Promise<T>, { log }: ConnectCall): Promise<T> {
   return work.catch((cause: unknown) => {
-    const error = toConnectError(cause);
-    log.add({ code: codeName(error.code) });
-    throw error;
+    throw toLoggedError(cause, log);
   });
 }
 
@@ -106,7 +101,7 @@ const GRPC = { deadline: GRPC_DEADLINE, encoding: "grpc-encoding", accepted: "gr
 async function requireSupported(call: ConnectCall, compressions: readonly Compression[]): Promise<void> {
   const { deadline, encoding, accepted } = call.context.protocolName === "connect" ? CONNECT : GRPC;
   const names = compressions.map(({ name }) => name);
-  const used = queryOf(call)?.get("compression") ?? call.header(encoding) ?? IDENTITY;
+  const used = call.query?.get("compression") ?? call.header(encoding) ?? IDENTITY;
   if (used !== IDENTITY && !names.includes(used)) {
     const headers = { [accepted]: names.join(",") };
     throw new ConnectError(UNKNOWN_COMPRESSION, Code.Unimplemented, headers);
@@ -127,14 +122,9 @@ interface Received {
   readonly compression: string;
 }
 
-/** Returns the query of a Connect GET. */
-function queryOf({ request: { raw } }: ConnectCall): URLSearchParams | undefined {
-  return raw.method === "GET" ? new URL(raw.url ?? "", "http://localhost").searchParams : undefined;
-}
-
 /** Reads the message of a call completely, or not at all. */
 async function receive({ maxRequestBytes: limit }: Rpc, readBody: ReadBody, call: ConnectCall): Promise<Received> {
-  const query = queryOf(call);
+  const { query } = call;
   if (query !== undefined) {
     const [message, compression] = [query.get("message") ?? "", query.get("compression") ?? IDENTITY];
     const bytes = query.get("base64") === "1" ? decodeBase64(message) : Buffer.from(message);

@@ -1,16 +1,14 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
-import { toConnectError } from "../../api/errors.ts";
 import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { LogFields, WriteEntry } from "../pipeline/access-log.ts";
-import type { CallCounter, CallCounters } from "../pipeline/call-metrics.ts";
+import type { CallCounter, CallCounters, LogFields, WriteEntry } from "../pipeline/access-log.ts";
 import type { Pipeline } from "../pipeline/call-pipeline.ts";
 import type { OutageLog } from "../pipeline/outage-log.ts";
 import { type Deadline, MAX_TIMER, timedOut } from "../wire/deadline.ts";
 import { type Headers, headerOf, headersOf, requestIdOf, valuesOf } from "../wire/headers.ts";
 import { HttpError } from "../wire/http-error.ts";
-import { CLIENT_CLOSED_REQUEST, codeName, OK, type Protocol } from "../wire/protocol.ts";
+import { CLIENT_CLOSED_REQUEST, codeName, OK, type Protocol, toLoggedError } from "../wire/protocol.ts";
 import type { BodyBudget } from "../wire/request-body.ts";
 
 /** Header names and values in turn: Node writes them without looking each one up. */
@@ -158,9 +156,7 @@ export abstract class FastCall implements Call, CallLog {
   }
 
   #errorAnswer(cause: unknown): Answer {
-    const error = toConnectError(cause);
-    this.add({ code: codeName(error.code) });
-    return this.route.reject(this, error);
+    return this.route.reject(this, toLoggedError(cause, this));
   }
 
   #written(write: () => Answer): Answer {

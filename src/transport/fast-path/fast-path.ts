@@ -1,23 +1,25 @@
 import { type Check, EXT_AUTHZ } from "../gateways/ext-authz.ts";
 import type { ForwardAuth } from "../gateways/forward-auth.ts";
-import { isForwardAuth } from "../gateways/forward-auth-target.ts";
+import { isForwardAuth } from "../gateways/forward-auth-request.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { RequestInterceptor } from "../listener/request-interceptor.ts";
 import { createAccessLogWriter } from "../pipeline/access-log.ts";
 import { type CheckHost, isHost } from "../pipeline/host-check.ts";
 import { type Headers, headerOf } from "../wire/headers.ts";
+import type { BodyBudget } from "../wire/request-body.ts";
 import { TickBudget } from "../wire/tick-budget.ts";
 import type { CallContext, FastCall, FastRoute } from "./call.ts";
 import type { FastRpc } from "./codecs.ts";
-import { extAuthzRoutes } from "./ext-authz-route.ts";
-import { forwardAuthRoute } from "./forward-auth-route.ts";
+import { extAuthzRoutes, forwardAuthRoute } from "./gateway-routes.ts";
 import { createHttp1Connections } from "./http1.ts";
 import type { Head } from "./http1-message.ts";
 import { cancelCall, Http2Call } from "./http2.ts";
 import { makeFastRoutes } from "./protocols.ts";
 
-export interface FastPathOptions extends Omit<CallContext, "writeEntry" | "start"> {
+interface FastPathOptions extends Pick<CallContext, "logger" | "outages" | "counters"> {
+  readonly fastRpcs: readonly FastRpc[];
   readonly limits: ListenerLimits;
+  readonly bodyBudget: BodyBudget;
   /** Requests that it rejects are left to the fallback. */
   readonly rejectionOf: CheckHost;
   /** The forward-auth endpoint, served over HTTP/1.1, in which gateways ask. */
@@ -33,11 +35,12 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * Serves the calls of a few RPCs, and those of gateways, ahead of Fastify and Connect, whose overhead per call is several times the work
  * of a verification. It accepts a request only in its most common form: with the path and content type of a route, uncompressed, not from a
  * web page; from a gateway, without a body. It declines everything else, unread, to the fallback: Fastify. Its responses are those of the
- * fallback, except for the differences that the comparison test lists.
+ * fallback, except for the differences that the comparison test lists. Returns undefined if there is nothing to serve.
  */
-export function createFastPath(rpcs: readonly FastRpc[], options: FastPathOptions): RequestInterceptor {
-  const { logger, outages, counters, limits, budget, rejectionOf, forwardAuth, check } = options;
-  const routes = new Map(makeFastRoutes(rpcs, counters));
+export function createFastPath(options: FastPathOptions): RequestInterceptor | undefined {
+  const { fastRpcs, logger, outages, counters, limits, bodyBudget: budget, rejectionOf, forwardAuth, check } = options;
+  if (fastRpcs.length === 0 && forwardAuth === undefined && check === undefined) return undefined;
+  const routes = new Map(makeFastRoutes(fastRpcs, counters));
   if (check !== undefined) routes.set(`/${EXT_AUTHZ}`, extAuthzRoutes(check, counters));
   const tick = new TickBudget<FastCall>((call) => call.run());
   const start = (call: FastCall) => tick.enter(call);

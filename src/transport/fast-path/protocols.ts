@@ -3,7 +3,7 @@ import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
 import type { Call, Rpc } from "../../api/rpc.ts";
 import { memoize } from "../../lib/memoize.ts";
-import type { CallCounters } from "../pipeline/call-metrics.ts";
+import type { CallCounters } from "../pipeline/access-log.ts";
 import { readRestRules } from "../rest/http-rule.ts";
 import { CONNECT_DEADLINE, GRPC_DEADLINE } from "../wire/deadline.ts";
 import { errorResponse, jsonFields } from "../wire/error-body.ts";

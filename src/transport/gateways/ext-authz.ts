@@ -7,19 +7,19 @@ import {
 import { type CheckedRequest, decodeCheckRequest } from "../../api/envoy/check-request.ts";
 import { answerTo, type CheckAnswer } from "../../api/envoy/check-response.ts";
 import { EnvoyRequest } from "../../api/envoy/gateway-request.ts";
-import type { Authorize } from "../../api/gateways/authorize.ts";
-import { failed, type GatewayDecision, type OnDecision } from "../../api/gateways/decision.ts";
+import { failed, type GatewayDecision } from "../../api/gateways/decision.ts";
 import type { Call, Rpc } from "../../api/rpc.ts";
 import { GATEWAY_SCOPE } from "../../auth/gateway-callers.ts";
-import type { Guard } from "../../auth/guard.ts";
 import { type Principal, UNRESTRICTED } from "../../domain/principal.ts";
 import type { ClientAddressByEnvoy } from "../../lib/client-address.ts";
 import { andThen, type MaybePromise, recover } from "../../lib/maybe-promise.ts";
+import type { Tracing } from "../../observability/tracing.ts";
 import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { decodeBinary } from "../wire/protobuf.ts";
 import { codeOfStatus, rpcName } from "../wire/protocol.ts";
+import type { GatewayProtocol } from "./forward-auth.ts";
 
 const method = Authorization.method.check;
 
@@ -32,26 +32,6 @@ export const EXT_AUTHZ_TOKEN_HEADERS = ["authorization", "x-keyhold-authorizatio
 /** Envoy accepts 60 KiB of headers by default. */
 export const MAX_CHECK_BYTES = 2 ** 20;
 
-/** Decides about requests that Envoy asks about. */
-export type ExtAuthzPipeline = Pipeline<CheckedRequest, GatewayDecision>;
-
-/** Decorates the decision about a client's request with the authorization of the gateway, load shedding and the error table. */
-export function createExtAuthz(
-  authorize: Authorize,
-  clientAddressOf: ClientAddressByEnvoy,
-  guard: Guard,
-  limiter: ConcurrencyLimiter,
-): ExtAuthzPipeline {
-  const endpoint = {
-    name: EXT_AUTHZ,
-    method,
-    policy: GATEWAY_SCOPE,
-    mayAnswerFromCache: true,
-    handler: (checked: CheckedRequest) => authorize(new EnvoyRequest(checked, clientAddressOf)),
-  } as const;
-  return createPipeline(endpoint, guard, limiter);
-}
-
 /** Answers checks. No function throws or rejects. */
 export interface Check extends Pipeline<CheckedRequest, CheckAnswer> {
   /** Reads the message of an admitted call. That of a gateway that is refused is not read; one that is malformed is denied. */
@@ -62,10 +42,17 @@ export interface Check extends Pipeline<CheckedRequest, CheckAnswer> {
 const UNREAD: CheckedRequest = { isHttp: false, source: "", path: "", fields: [], extensions: {} };
 
 /**
- * Decorates decisions with their form for Envoy. Whatever fails, also the authorization of the gateway, is a denial and no error of the
+ * Creates the check of requests that Envoy asks about. Whatever fails, also the authorization of the gateway, is a denial and no error of the
  * RPC, which Envoy lets pass with `failure_mode_allow`.
  */
-export function createCheck(pipeline: ExtAuthzPipeline, onDecision: OnDecision): Check {
+export function createCheck(
+  { authorize, guard, clientAddressOf, onDecision }: GatewayProtocol<ClientAddressByEnvoy>,
+  limiter: ConcurrencyLimiter,
+  tracing: Tracing | undefined,
+): Check {
+  const handler = (checked: CheckedRequest) => authorize(new EnvoyRequest(checked, clientAddressOf));
+  const endpoint = { name: EXT_AUTHZ, method, policy: GATEWAY_SCOPE, mayAnswerFromCache: true, handler };
+  const pipeline = createPipeline(endpoint, guard, limiter, tracing);
   const refusals = new WeakMap<Call, GatewayDecision>();
   const refuse = (error: unknown, call: Call): Principal => {
     refusals.set(call, failed(error));

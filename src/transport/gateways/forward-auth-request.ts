@@ -1,8 +1,9 @@
 import type { GatewayRequest } from "../../api/gateways/authorize.ts";
+import { type Requirements, readRequirements } from "../../api/gateways/requirements.ts";
 import type { Call } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import type { ClientAddressOf } from "../../lib/client-address.ts";
-import { type ForwardAuthTarget, targetOf } from "./forward-auth-target.ts";
+import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
 
 /** A call of a gateway, with the headers of its client as they were received. */
 export interface ForwardedCall extends Call {
@@ -73,4 +74,67 @@ function withoutOrigin(uri: string): string {
 function queryOf(uri: string): string | undefined {
   const start = uri.indexOf("?");
   return start === -1 ? undefined : uri.slice(start + 1);
+}
+
+export const FORWARD_AUTH_PATH = "/v2alpha1/forwardAuth";
+
+/** What the URL says that a gateway is configured with. */
+export interface ForwardAuthTarget extends Requirements {
+  /** The path and query of the client, if the gateway has appended them; otherwise undefined. */
+  readonly clientUri: string | undefined;
+  /** The query that is taken for configuration; empty without one. */
+  readonly query: string;
+}
+
+/** Characters that may follow the path. */
+const DELIMITERS = ["", "?", ";", "/"];
+
+/** Returns whether a request target is that of the forward-auth endpoint. */
+export function isForwardAuth(target: string): boolean {
+  return target.startsWith(FORWARD_AUTH_PATH) && DELIMITERS.includes(target.charAt(FORWARD_AUTH_PATH.length));
+}
+
+/** Maximum number of configured targets that are kept; each is about 1 KB. */
+const MAX_TARGETS = 64;
+
+const targets = new Map<string, ForwardAuthTarget>();
+
+/** Memoizes `readTarget` for targets without a part of the client. */
+export function targetOf(text: string): ForwardAuthTarget {
+  const found = targets.get(text);
+  if (found !== undefined) return found;
+  const target = readTarget(text);
+  if (target.clientUri === undefined && targets.size < MAX_TARGETS) targets.set(text, target);
+  return target;
+}
+
+/**
+ * Reads the target of a request, which must be one of the endpoint:
+ *
+ * - `/v2alpha1/forwardAuth?required_scopes=read&audience=orders`, as most gateways are configured.
+ * - `/v2alpha1/forwardAuth;required_scopes=read;audience=orders/the/path?the=query` for gateways that append the path and query of the
+ *   client to a configured prefix (Envoy's `path_prefix`). The parameters end at the first `/`, with which a client's path begins, so
+ *   nothing in it is configuration.
+ *
+ * If a gateway that is configured with the first form appends all the same, the client's path becomes part of the last value. A scope with
+ * a path is one that no key has, and further scopes only add to it. Throws `INVALID_ARGUMENT`.
+ */
+export function readTarget(target: string): ForwardAuthTarget {
+  const rest = target.slice(FORWARD_AUTH_PATH.length);
+  if (rest.startsWith("?"))
+    return { ...readParameters(splitForm(rest.slice(1))), clientUri: undefined, query: rest.slice(1) };
+  const slash = rest.indexOf("/");
+  const parameters = slash === -1 ? rest : rest.slice(0, slash);
+  if (parameters.includes("?")) throw invalidArgument("query", "must follow the path of the client's request");
+  const clientUri = slash === -1 ? undefined : rest.slice(slash);
+  return { ...readParameters(splitForm(parameters.replaceAll(";", "&"))), clientUri, query: "" };
+}
+
+function readParameters(pairs: readonly (readonly [name: string, value: string])[]): Requirements {
+  const decoded = pairs.map(([encodedName, encodedValue]) => {
+    const [name, value] = [decodeFormText(encodedName), decodeFormText(encodedValue)];
+    if (name === undefined || value === undefined) throw invalidArgument("query", "has a malformed percent-encoding");
+    return [name, value] as const;
+  });
+  return readRequirements(decoded);
 }

@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { Authorize, GatewayRequest } from "../../api/gateways/authorize.ts";
+import type { Authorize } from "../../api/gateways/authorize.ts";
 import { failed, type GatewayDecision, type OnDecision } from "../../api/gateways/decision.ts";
 import { GATEWAY_SCOPE } from "../../auth/gateway-callers.ts";
 import type { Guard } from "../../auth/guard.ts";
 import type { ClientAddressOf } from "../../lib/client-address.ts";
-import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
+import type { Tracing } from "../../observability/tracing.ts";
+import { createPipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { RestCall } from "../wire/fastify-call.ts";
-import { ForwardAuthRequest } from "./forward-auth-request.ts";
-import { isForwardAuth } from "./forward-auth-target.ts";
+import { ForwardAuthRequest, isForwardAuth } from "./forward-auth-request.ts";
 
 /** Its name in the log, metrics and traces. */
 export const FORWARD_AUTH = "keyhold.v2alpha1.Gateways/ForwardAuth";
@@ -16,22 +16,25 @@ export const FORWARD_AUTH = "keyhold.v2alpha1.Gateways/ForwardAuth";
 /** The header of the gateway's own token. `Authorization` is the client's. */
 export const GATEWAY_TOKEN_HEADER = "x-keyhold-authorization";
 
-export interface ForwardAuth {
-  readonly pipeline: Pipeline<GatewayRequest, GatewayDecision>;
-  /** Finds the client of a gateway. */
-  readonly clientAddressOf: ClientAddressOf;
+/** A protocol of gateways: who may ask, how the address of the client is found, and who decides. */
+export interface GatewayProtocol<AddressOf> {
+  readonly authorize: Authorize;
+  readonly guard: Guard;
+  readonly clientAddressOf: AddressOf;
   readonly onDecision: OnDecision;
 }
 
+export type ForwardAuth = ReturnType<typeof createForwardAuth>;
+
 /** Decorates the decision about a client's request with the authorization of the gateway, load shedding and the error table. */
 export function createForwardAuth(
-  authorize: Authorize,
-  guard: Guard,
+  { authorize, guard, clientAddressOf, onDecision }: GatewayProtocol<ClientAddressOf>,
   limiter: ConcurrencyLimiter,
-): ForwardAuth["pipeline"] {
+  tracing: Tracing | undefined,
+) {
   const method = { name: "ForwardAuth" };
   const endpoint = { name: FORWARD_AUTH, method, policy: GATEWAY_SCOPE, mayAnswerFromCache: true, handler: authorize };
-  return createPipeline(endpoint, guard, limiter);
+  return { pipeline: createPipeline(endpoint, guard, limiter, tracing), clientAddressOf, onDecision };
 }
 
 /**

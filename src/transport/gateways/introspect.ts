@@ -1,4 +1,4 @@
-import { ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FormParameters, Introspect, Introspection } from "../../api/introspection.ts";
 import type { Guard } from "../../auth/guard.ts";
@@ -6,14 +6,15 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
 import { redactName } from "../../lib/redact-name.ts";
+import type { Tracing } from "../../observability/tracing.ts";
 import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
+import { errorResponse, jsonFields } from "../wire/error-body.ts";
 import { RestCall } from "../wire/fastify-call.ts";
+import { mediaTypePattern } from "../wire/headers.ts";
 import { HttpError, methodNotAllowed } from "../wire/http-error.ts";
 import { type Json, sendJson } from "../wire/json-response.ts";
-import { mediaTypePattern } from "../wire/media-type.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
-import { oauthError } from "./oauth-error.ts";
 
 /** Its name in the log, metrics and traces. */
 export const INTROSPECTION = "keyhold.v2alpha1.Introspection/Introspect";
@@ -33,6 +34,7 @@ export function createIntrospection(
   introspect: Introspect,
   guard: Guard,
   limiter: ConcurrencyLimiter,
+  tracing: Tracing | undefined,
 ): IntrospectionPipeline {
   const endpoint = {
     name: INTROSPECTION,
@@ -42,7 +44,7 @@ export function createIntrospection(
     mayAnswerFromCache: true,
     handler: (body: Uint8Array) => introspect(readForm(body)),
   } as const;
-  return createPipeline(endpoint, guard, limiter);
+  return createPipeline(endpoint, guard, limiter, tracing);
 }
 
 export function registerIntrospection(
@@ -102,4 +104,38 @@ function readForm(body: Uint8Array): FormParameters {
   }
   for (const [name, value] of parameters) if (value === "") parameters.delete(name);
   return parameters;
+}
+
+/** Error codes of OAuth by HTTP status (RFC 6749 §4.1.2.1 and §5.2, RFC 6750 §3.1). */
+const ERRORS: Readonly<Record<number, string>> = {
+  401: "invalid_client",
+  403: "insufficient_scope",
+  429: "temporarily_unavailable",
+  503: "temporarily_unavailable",
+};
+
+/**
+ * Returns the response for an error in the form of OAuth (RFC 6749 §5.2), with the status and headers that REST has. `scope` is the one
+ * that the caller needs.
+ */
+export function oauthError(error: ConnectError, scope: string) {
+  const { code, status, headers } = errorResponse(error);
+  const name = ERRORS[code] ?? (code < 500 ? "invalid_request" : "server_error");
+  const body = JSON.stringify({ error: name, error_description: descriptionOf(error.rawMessage) });
+  const challenges = challengesFor(error.code, scope);
+  const fields: Record<string, string | string[]> = { ...headers, ...jsonFields(body) };
+  if (challenges.length > 0) fields["www-authenticate"] = challenges;
+  return { code, status, headers: fields, body };
+}
+
+/** RFC 6749 §5.2 allows neither `"` nor `\`, and ASCII only. */
+function descriptionOf(message: string): string {
+  return message.replaceAll('"', "'").replace(/[^\x20-\x5b\x5d-\x7e]/g, "?");
+}
+
+/** Two fields, because not every client separates challenges in one (RFC 9110 §11.6.1). */
+function challengesFor(code: Code, scope: string): string[] {
+  if (code === Code.Unauthenticated) return ['Basic realm="keyhold", charset="UTF-8"', 'Bearer realm="keyhold"'];
+  if (code === Code.PermissionDenied) return [`Bearer realm="keyhold", error="insufficient_scope", scope="${scope}"`];
+  return [];
 }

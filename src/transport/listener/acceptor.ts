@@ -4,12 +4,8 @@ import { storeSubject } from "../wire/client-certificate.ts";
 import { lingerOnClose } from "./closing.ts";
 import { type Protocol, sniff } from "./protocol-detection.ts";
 
-/** Detects the protocol of new TCP connections. */
-export interface Acceptor {
-  accept(socket: Socket): void;
-  /** Destroys connections whose protocol is not known yet. */
-  drop(): void;
-}
+/** Detects the protocol of new TCP connections. `drop` destroys those whose protocol is not known yet. */
+export type Acceptor = ReturnType<typeof createPlainAcceptor>;
 
 /** A certificate chain and its private key, both in PEM. */
 export interface Certificate {
@@ -20,13 +16,13 @@ export interface Certificate {
 }
 
 /** Called once for a connection; under TLS `socket` is the TLS socket. */
-export type Decided = (socket: Socket, protocol: Protocol) => void;
+type Decided = (socket: Socket, protocol: Protocol) => void;
 
 /** Creates the acceptor without TLS: the first bytes decide (RFC 9113 §3.3, prior knowledge). `timeout` in milliseconds. */
-export function createPlainAcceptor(timeout: number, decided: Decided): Acceptor {
+export function createPlainAcceptor(timeout: number, decided: Decided) {
   const undecided = new Set<Socket>();
   return {
-    accept(socket) {
+    accept(socket: Socket): void {
       // Node's check of slow clients covers a connection only once HTTP/1.1 has it.
       const timer = setTimeout(() => socket.destroy(), timeout);
       const settle = () => {
@@ -41,7 +37,7 @@ export function createPlainAcceptor(timeout: number, decided: Decided): Acceptor
         decided(socket, protocol);
       });
     },
-    drop: () => undecided.forEach(destroy),
+    drop: (): void => undecided.forEach(destroy),
   };
 }
 

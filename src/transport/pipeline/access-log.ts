@@ -5,7 +5,6 @@ import { systemClock } from "../../lib/clock.ts";
 import { memoize } from "../../lib/memoize.ts";
 import { quote } from "../../lib/quote.ts";
 import { CLIENT_CLOSED_REQUEST, codeOfStatus, type Protocol } from "../wire/protocol.ts";
-import type { CallCounters } from "./call-metrics.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -17,6 +16,21 @@ declare module "fastify" {
     work: Promise<unknown> | undefined;
   }
 }
+
+/** Counts calls: `begin` when one starts, then `end` of the counter for its RPC and protocol. */
+export interface CallCounters {
+  begin(): void;
+  /** `rpc` is `package.Service/Method`, or `other` for a request that is no RPC. */
+  of(rpc: string, protocol: Protocol): CallCounter;
+}
+
+export interface CallCounter {
+  /** `code` is the name of a gRPC code, such as `NOT_FOUND`. */
+  end(code: string, milliseconds: number): void;
+}
+
+/** Counts nothing. */
+export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
 
 /** Writes one line per request. The URL is not logged: a caller who confuses a key_id with a secret would leave the secret in the log. */
 export function registerAccessLog(fastify: FastifyInstance, counters: CallCounters): void {

@@ -1,5 +1,4 @@
 import { Code } from "@connectrpc/connect";
-import { toConnectError } from "../../api/errors.ts";
 import { logKeys } from "../../api/log-fields.ts";
 import type { Call } from "../../api/rpc.ts";
 import type { Guard, GuardedRpc } from "../../auth/guard.ts";
@@ -9,7 +8,7 @@ import { type MaybePromise, recover } from "../../lib/maybe-promise.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { networkOf } from "../../lib/network.ts";
 import type { RpcSpan, Tracing } from "../../observability/tracing.ts";
-import { codeName } from "../wire/protocol.ts";
+import { toLoggedError } from "../wire/protocol.ts";
 import { type ConcurrencyLimiter, countedCaller } from "./concurrency-limiter.ts";
 
 /** Internal errors and unavailable dependencies: logged with their cause. Other codes are client errors. */
@@ -37,11 +36,12 @@ export interface Pipeline<Request, Response> {
   invoke(request: Request, principal: Principal, call: Call): MaybePromise<Response>;
 }
 
-/** Decorates an endpoint with authorization, validation, load shedding and the error table. */
+/** Decorates an endpoint with authorization, validation, load shedding, the error table, and tracing if there is a `tracing`. */
 export function createPipeline<Request, Response>(
   endpoint: Endpoint<Request, Response>,
   guard: Guard,
   limiter: ConcurrencyLimiter,
+  tracing?: Tracing,
 ): Pipeline<Request, Response> {
   const { name, mayAnswerFromCache } = endpoint;
   const rpcField = memoizable({ rpc: name });
@@ -67,10 +67,11 @@ export function createPipeline<Request, Response>(
     const answered = limiter.track(response, countedCaller(principal), endpoint.cost?.(request));
     return endpoint.keyId === undefined ? answered : answered.then((value) => logKey(value, request, call));
   };
-  return {
+  const pipeline: Pipeline<Request, Response> = {
     admit: (call) => reported(call, limiter, () => admit(call)),
     invoke: (request, principal, call) => reported(call, limiter, () => answer(request, principal, call)),
   };
+  return tracing === undefined ? pipeline : tracePipeline(name, pipeline, tracing);
 }
 
 function reported<T>(call: Call, limiter: ConcurrencyLimiter, work: () => MaybePromise<T>): MaybePromise<T> {
@@ -80,8 +81,7 @@ function reported<T>(call: Call, limiter: ConcurrencyLimiter, work: () => MaybeP
 }
 
 function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Error {
-  const error = toConnectError(cause);
-  log.add({ code: codeName(error.code) });
+  const error = toLoggedError(cause, log);
   if (cause instanceof KeyholdError) logKeys(log, cause.changedKeyIds);
   // The access log has it. Another entry with a stack for each would be a load of its own.
   if (cause instanceof KeyholdError && cause.code === "OVERLOADED") {
@@ -92,13 +92,12 @@ function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Err
   return error;
 }
 
-/** Decorates a pipeline with a span per call, from authentication to the response; returns it unchanged without `tracing`. */
-export function tracePipeline<Request, Response>(
+/** Decorates a pipeline with a span per call, from authentication to the response. */
+function tracePipeline<Request, Response>(
   name: string,
   pipeline: Pipeline<Request, Response>,
-  tracing: Tracing | undefined,
+  tracing: Tracing,
 ): Pipeline<Request, Response> {
-  if (tracing === undefined) return pipeline;
   const spans = new WeakMap<Call, RpcSpan>();
   return {
     admit(call) {

@@ -13,11 +13,7 @@ export interface RequestPolicy {
   readonly origins: readonly string[];
 }
 
-export interface RequestPolicyConfig {
-  readonly auth: readonly string[];
-  readonly allowedHosts: readonly string[];
-  readonly corsOrigins: readonly string[];
-}
+type RequestPolicyConfig = Readonly<Record<"auth" | "allowedHosts" | "corsOrigins", readonly string[]>>;
 
 /** Header fields that proxies add (RFC 7239, RFC 9110 §7.6.3, and those of nginx, Envoy and others). */
 const PROXY_FIELDS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];

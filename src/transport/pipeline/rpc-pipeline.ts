@@ -5,7 +5,7 @@ import { parseValid } from "../../api/validation.ts";
 import type { Guard } from "../../auth/guard.ts";
 import type { Tracing } from "../../observability/tracing.ts";
 import { rpcName } from "../wire/protocol.ts";
-import { createPipeline, tracePipeline } from "./call-pipeline.ts";
+import { createPipeline } from "./call-pipeline.ts";
 import type { ConcurrencyLimiter } from "./concurrency-limiter.ts";
 
 /** The default of every RPC. */
@@ -21,12 +21,11 @@ export function createRpc(
   tracing?: Tracing,
 ): Rpc {
   const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, handler } = implementation;
-  const name = rpcName(implementation);
   const endpoint = {
     ...implementation,
-    name,
+    name: rpcName(implementation),
     handler: (request: Message) => parseValid(method.input, request, handler),
   };
-  const pipeline = createPipeline<Message, Response>(endpoint, guard, limiter);
-  return { method, maxRequestBytes, acceptsCompression, ...tracePipeline(name, pipeline, tracing) };
+  const pipeline = createPipeline<Message, Response>(endpoint, guard, limiter, tracing);
+  return { method, maxRequestBytes, acceptsCompression, ...pipeline };
 }

@@ -10,7 +10,7 @@ import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
 import { JSON_OPTIONS } from "../wire/json/reader.ts";
 import type { Json } from "../wire/json-response.ts";
-import { LONG_LIST } from "../wire/long-message.ts";
+import { LONG_LIST } from "../wire/protobuf.ts";
 
 type Init = MessageInitShape<DescMessage>;
 type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;

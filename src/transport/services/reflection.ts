@@ -18,7 +18,7 @@ import {
 import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { raceSignal } from "../../lib/race-signal.ts";
 import type { StreamingRpc } from "../connect/streams.ts";
-import { withImports } from "../wire/descriptor-files.ts";
+import { withImports } from "../wire/protobuf.ts";
 
 const METHOD = ServerReflection.method.serverReflectionInfo;
 const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;

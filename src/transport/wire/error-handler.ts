@@ -43,33 +43,26 @@ export function handleError(cause: unknown, request: FastifyRequest, reply: Fast
   reply.hijack();
 }
 
-type Fields = Readonly<Record<string, string>>;
-
-export interface ErrorResponse {
-  readonly code: number;
-  readonly headers: Fields;
-  /** The status of gRPC, which may also be sent as headers ("Trailers-Only" in PROTOCOL-HTTP2). In gRPC-Web it always is. */
-  readonly trailers?: Fields;
-  readonly body?: string;
-}
-
-/** Returns the response to a request that fails outside of an RPC: a gRPC status for gRPC and gRPC-Web, otherwise a REST error. */
-export function renderError(error: ConnectError, { headers, raw, logFields }: FastifyRequest): ErrorResponse {
+/**
+ * Returns the response to a request that fails outside of an RPC: a gRPC status for gRPC and gRPC-Web, otherwise a REST error. The status of
+ * gRPC may also be sent as headers ("Trailers-Only" in PROTOCOL-HTTP2). In gRPC-Web it always is.
+ */
+export function renderError(error: ConnectError, { headers, raw, logFields }: FastifyRequest) {
   // RFC 9112 requires the status 400 for malformed requests, whatever the protocol above.
   const isMalformed = error instanceof HttpError && error.reason === "HTTP_MALFORMED" && raw.httpVersionMajor === 1;
   const grpc = isMalformed ? undefined : grpcTypeOf(headers["content-type"]);
   if (grpc === undefined) {
-    const response = errorResponse(error);
+    const { status, ...response } = errorResponse(error);
     // Fastify rejects a malformed URL before the hook that sets `logFields`.
-    if (logFields !== undefined) logFields.code = response.status;
-    return response;
+    if (logFields !== undefined) logFields.code = status;
+    return { ...response, trailers: undefined };
   }
   const { protocol, type } = grpc;
   const grpcError = asGrpcError(error);
   if (logFields !== undefined) Object.assign(logFields, { protocol, code: codeName(grpcError.code) });
   const status = Object.fromEntries(grpcStatus(grpcError));
-  if (protocol === "grpc") return { code: 200, headers: { "content-type": type }, trailers: status };
-  return { code: 200, headers: { "content-type": type, ...status } };
+  if (protocol === "grpc") return { code: 200, headers: { "content-type": type }, trailers: status, body: undefined };
+  return { code: 200, headers: { "content-type": type, ...status }, trailers: undefined, body: undefined };
 }
 
 function toKnownError(cause: unknown, { id, log }: FastifyRequest): ConnectError {

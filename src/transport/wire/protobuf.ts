@@ -1,4 +1,5 @@
-import { type DescField, type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
+import { setImmediate as nextTick } from "node:timers/promises";
+import { type DescField, type DescFile, type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { invalidArgument } from "../../domain/errors.ts";
 import { BODY, type ValueLimits } from "./json/parse.ts";
@@ -76,4 +77,21 @@ interface Shape {
 function shapeOf(field: Shape["fields"][number] | undefined): Shape | undefined {
   if (field?.fieldKind !== "map" || field.message === undefined) return field?.message;
   return { fields: [{ number: 2, fieldKind: "message", message: field.message }] };
+}
+
+/** Number of list items from which a message is processed in several ticks of the event loop: a thousand keys may take 12 MB. */
+export const LONG_LIST = 100;
+
+/** Resolves in the next tick of the event loop if the message has a long list, so that other calls are served in between. */
+export async function yieldIfLong(message: object): Promise<void> {
+  const isLong = Object.values(message).some((value) => Array.isArray(value) && value.length >= LONG_LIST);
+  if (isLong) await nextTick();
+}
+
+/** Returns files and their imports, except `excluded`. */
+export function withImports(files: readonly DescFile[], excluded: ReadonlySet<DescFile> = new Set()): Set<DescFile> {
+  const all = new Set(files);
+  // Iterating over a set includes items added during the iteration.
+  for (const { dependencies } of all) for (const file of dependencies) if (!excluded.has(file)) all.add(file);
+  return all;
 }

@@ -1,5 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
+import { toConnectError } from "../../api/errors.ts";
+import type { CallLog } from "../../api/rpc.ts";
 import { STATUSES } from "./http-error.ts";
 
 /** The protocol of a call. */
@@ -19,6 +21,13 @@ export function rpcName({ method }: { readonly method: DescMethod }): string {
 /** Returns the name of a code in google.rpc.Code, for the log, metrics and traces. */
 export function codeName(code: Code): string {
   return STATUSES[code].name;
+}
+
+/** Returns any error as a `ConnectError`, and adds its code to the log entry. */
+export function toLoggedError(cause: unknown, log: CallLog): ConnectError {
+  const error = toConnectError(cause);
+  log.add({ code: codeName(error.code) });
+  return error;
 }
 
 /** Returns the code of a response that is not an RPC's, by its HTTP status. */

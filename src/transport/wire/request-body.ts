@@ -39,11 +39,8 @@ export class BodyBudget {
 
 const EMPTY = new Uint8Array();
 
-/** The call whose body is received: an object, because a closure per call would cost as much as the buffer. */
-export interface BodyOwner {
-  /** Called at most once, when the body is evicted; nothing of it is kept then. */
-  reject(error: Error): void;
-}
+/** The call whose body is received, which is rejected when the body is evicted. A closure per call would cost as much as the buffer. */
+type BodyOwner = { reject(error: Error): void };
 
 export class BodyBuffer implements Linked<BodyBuffer> {
   readonly #limit: number;

@@ -2,7 +2,7 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { CODES, toConnectError } from "../../../src/api/errors.ts";
 import { type ErrorCode, KeyholdError } from "../../../src/domain/errors.ts";
-import { oauthError } from "../../../src/transport/gateways/oauth-error.ts";
+import { oauthError } from "../../../src/transport/gateways/introspect.ts";
 import { HTTP_ERRORS, HttpError, type HttpErrorReason } from "../../../src/transport/wire/http-error.ts";
 import { table } from "../../support/conformance.ts";
 

@@ -5,7 +5,7 @@ import {
   FORWARD_AUTH_PATH as PATH,
   readTarget,
   targetOf,
-} from "../../../src/transport/gateways/forward-auth-target.ts";
+} from "../../../src/transport/gateways/forward-auth-request.ts";
 import { table } from "../../support/conformance.ts";
 
 test.each(["", "?", "?a", ";a", "/", "/a?b", ";a/b"])("%j follows the path of the endpoint", (rest) => {

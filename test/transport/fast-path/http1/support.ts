@@ -14,8 +14,7 @@ import type { Certificate } from "../../../../src/transport/listener/acceptor.ts
 import { defaultLimits, type ListenerLimits } from "../../../../src/transport/listener/limits.ts";
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
 import { ListenerServer } from "../../../../src/transport/listener/server.ts";
-import { createAccessLogWriter } from "../../../../src/transport/pipeline/access-log.ts";
-import { uncounted } from "../../../../src/transport/pipeline/call-metrics.ts";
+import { createAccessLogWriter, uncounted } from "../../../../src/transport/pipeline/access-log.ts";
 import { OutageLog } from "../../../../src/transport/pipeline/outage-log.ts";
 import { BodyBudget } from "../../../../src/transport/wire/request-body.ts";
 import { listenLocally } from "../../../support/listen.ts";
