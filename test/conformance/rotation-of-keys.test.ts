@@ -136,6 +136,7 @@ describe("a revocation of a signing key", () => {
   test("by the command: at its return no server accepts its tokens or publishes it", async () => {
     const tokens = await Promise.all([rest, second].map((client) => newJwt(client)));
     const kid = await rotateUnder(suite.sql);
+    await Promise.all([rest, second].map((client) => untilPublished(client, [kid, first])));
     const later = await newJwt(second);
     // Cached by both.
     for (const client of [rest, second]) await Promise.all([...tokens, later].map((token) => verify(client, token)));

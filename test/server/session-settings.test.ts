@@ -226,17 +226,18 @@ describe.skipIf(!(await hasPgBouncer()))("behind PgBouncer (skipped unless pgbou
   });
 
   test.each(SETTINGS)("in mid-session, %s = %s", async (name, value) => {
-    // Transactions that overlap have different connections to the server, and leave the setting there.
+    // Transactions that overlap have different connections to the server, and leave the setting there. One message each: a time limit of
+    // 1 ms applies to no further statement, nor does one that the test before has left.
     const clients = Array.from({ length: POOL_SIZE }, () => postgres(pgbouncer.url, { max: 1, fetch_types: false }));
-    const begun = Promise.withResolvers<void>();
-    let count = 0;
-    const leaks = clients.map((client) =>
-      client.begin(async (sql) => {
-        await sql.unsafe(`SET ${name} = '${value}'`);
-        if (++count === POOL_SIZE) begun.resolve();
-        await begun.promise;
-      }),
-    );
+    const { leaks } = await superuser.begin(async (sql) => {
+      await sql`SELECT pg_advisory_xact_lock(1)`;
+      const leak = `SET statement_timeout = 0; SET lock_timeout = 0;
+        SELECT pg_advisory_xact_lock_shared(1); SET ${name} = '${value}'`;
+      const leaks = clients.map((client) => client.unsafe(leak).simple().execute());
+      const waiting = () => sql`SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'`;
+      await expect.poll(() => waiting().then(({ count }) => count)).toBe(POOL_SIZE);
+      return { leaks };
+    });
     await Promise.all(leaks);
     for (const client of clients) await client.end();
     if (REJECTED.includes(name)) {
@@ -257,7 +258,7 @@ describe.skipIf(!(await hasPgBouncer()))("behind PgBouncer (skipped unless pgbou
         await narrow.stop();
       });
       const client = postgres(narrow.url, { max: 1, fetch_types: false });
-      await client.unsafe(`SET ${name} = '1ms'`);
+      await client.unsafe(`SET ${name} = '500ms'`);
       await client.end();
       const { run } = await superuser.begin(async (sql) => {
         // The opening statement reads it.
@@ -265,7 +266,7 @@ describe.skipIf(!(await hasPgBouncer()))("behind PgBouncer (skipped unless pgbou
         const run = pool.run((own) => own`SELECT current_setting(${name}) AS value`);
         run.catch(() => undefined);
         await expect.poll(() => sql`SELECT FROM pg_locks WHERE NOT granted`.then(({ count }) => count)).toBe(1);
-        await sql`SELECT pg_sleep(0.05)`;
+        await sql`SELECT pg_sleep(1)`;
         return { run };
       });
       expect((await run)[0]?.value).toBe(name === "lock_timeout" ? "0" : "10s");
