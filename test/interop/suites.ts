@@ -30,7 +30,7 @@ export const SUITES: readonly Suite[] = [
   { name: "protoc", needs: ["bash", "python3"], prepare: prepareProtoc, supportsTls: false },
   {
     name: "Rust",
-    needs: ["cargo"],
+    needs: ["javac", "mvn", "cargo"],
     prepare: () => buildWithCargo(join(here, "rust"), "keyhold-interop"),
     supportsTls: true,
   },

@@ -14,7 +14,12 @@ const DOCUMENT = resolve(here, "../../../docs/openapi.json");
 export const OPENAPI_SUITES: readonly Suite[] = [
   { name: "OpenAPI Java", needs: ["javac", "mvn"], prepare: () => prepareJava(JACKSON), supportsTls: false },
   { name: "OpenAPI Java, OkHttp", needs: ["javac", "mvn"], prepare: () => prepareJava(OKHTTP), supportsTls: false },
-  { name: "OpenAPI Rust", needs: ["javac", "mvn", "cargo"], prepare: prepareRust, supportsTls: false },
+  {
+    name: "OpenAPI Rust",
+    needs: ["javac", "mvn", "cargo"],
+    prepare: () => buildWithCargo(join(here, "rust"), "openapi-client"),
+    supportsTls: false,
+  },
   { name: "OpenAPI TypeScript", needs: [], prepare: prepareTypeScript, supportsTls: false },
   { name: "OpenAPI Python", needs: ["python3"], prepare: preparePython, supportsTls: false },
 ];
@@ -31,14 +36,6 @@ async function prepareJava({ folder, options }: typeof JACKSON): Promise<Command
   await runMaven(join(here, "java"), ["compile", `-Dbuild.folder=${target}`, ...options]);
   const classes = [join(target, "classes"), join(target, "lib/*")].join(":");
   return { program: "java", args: ["-cp", classes, "interop.Main"], cwd: here };
-}
-
-/** The same generator: Maven brings it. */
-async function prepareRust(): Promise<Command> {
-  const cwd = join(here, "rust");
-  await rm(join(cwd, "generated"), { recursive: true, force: true });
-  await runMaven(join(here, "java"), ["openapi-generator:generate@rust"]);
-  return buildWithCargo(cwd, "openapi-client");
 }
 
 /** openapi-typescript with and without enums, compiled by the TypeScript that it requires. */
