@@ -7,7 +7,10 @@ import { type JWTPayload, SignJWT } from "jose";
 
 const KID = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
 const JWK = { kty: "OKP", crv: "Ed25519", x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo" };
-const KEY = createPrivateKey({ format: "jwk", key: { ...JWK, d: "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A" } });
+export const KEY = createPrivateKey({
+  format: "jwk",
+  key: { ...JWK, d: "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A" },
+});
 /** A key that the verifier does not know: its seed is 32 bytes of 7. */
 const UNKNOWN_KEY = createPrivateKey({
   key: Buffer.concat([Buffer.from("302e020100300506032b657004220420", "hex"), Buffer.alloc(32, 7)]),
@@ -22,8 +25,8 @@ const ISSUED = 1_790_000_000;
 const EXPIRES = ISSUED + 3600;
 const NOW = (ISSUED + 60) * 1000;
 
-const HEADER = { alg: "EdDSA", typ: "JWT", kid: KID };
-const CLAIMS = {
+export const HEADER = { alg: "EdDSA", typ: "JWT", kid: KID };
+export const CLAIMS = {
   iss: ISSUER,
   sub: "user_123",
   jti: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
@@ -33,7 +36,7 @@ const CLAIMS = {
   key_id: "0198b2a4-0000-7c52-a1f0-5c9a3b7e2d10",
   secret_version: 3,
 };
-const TOKEN = {
+export const TOKEN = {
   tokenId: CLAIMS.jti,
   keyId: CLAIMS.key_id,
   secretVersion: 3,
@@ -45,7 +48,7 @@ const TOKEN = {
   claims: {},
 };
 
-const base64url = (data: string | Uint8Array): string => Buffer.from(data).toString("base64url");
+export const base64url = (data: string | Uint8Array): string => Buffer.from(data).toString("base64url");
 const signed = (header: string | Uint8Array, payload: string | Uint8Array, key = KEY): string => {
   const input = `${base64url(header)}.${base64url(payload)}`;
   return `${input}.${base64url(sign(null, Buffer.from(input), key))}`;
@@ -77,8 +80,8 @@ function nextCharacter(character: string): string {
 const bumpLast = (text: string): string => text.slice(0, -1) + nextCharacter(text.slice(-1));
 
 /** HS256 with the public key as the secret (RFC 8725 §2.1). */
-function hs256(secret: string | Uint8Array): string {
-  const input = `${base64url(JSON.stringify({ ...HEADER, alg: "HS256" }))}.${goodPayload}`;
+export function hs256(secret: string | Uint8Array, header: object = HEADER): string {
+  const input = `${base64url(JSON.stringify({ ...header, alg: "HS256" }))}.${goodPayload}`;
   return `${input}.${createHmac("sha256", secret).update(input).digest("base64url")}`;
 }
 const publicPem = createPublicKey(KEY).export({ format: "pem", type: "spki" }).toString();
