@@ -4,7 +4,7 @@ import type { Call } from "../../api/rpc.ts";
 import type { Guard, GuardedRpc } from "../../auth/guard.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { type MaybePromise, recover } from "../../lib/maybe-promise.ts";
+import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { networkOf } from "../../lib/network.ts";
 import type { RpcSpan, Tracing } from "../../observability/tracing.ts";
@@ -67,17 +67,29 @@ export function createPipeline<Request, Response>(
     const answered = limiter.track(response, countedCaller(principal), endpoint.cost?.(request));
     return endpoint.keyId === undefined ? answered : answered.then((value) => logKey(value, request, call));
   };
+  // Without closures around the work: every verification would allocate them.
+  const reported = <T>(result: MaybePromise<T>, call: Call): MaybePromise<T> =>
+    result instanceof Promise ? result.catch((error) => fail(error, call)) : result;
+  const fail = (error: unknown, call: Call): never => {
+    throw report(error, call, limiter);
+  };
   const pipeline: Pipeline<Request, Response> = {
-    admit: (call) => reported(call, limiter, () => admit(call)),
-    invoke: (request, principal, call) => reported(call, limiter, () => answer(request, principal, call)),
+    admit(call) {
+      try {
+        return reported(admit(call), call);
+      } catch (error) {
+        return fail(error, call);
+      }
+    },
+    invoke(request, principal, call) {
+      try {
+        return reported(answer(request, principal, call), call);
+      } catch (error) {
+        return fail(error, call);
+      }
+    },
   };
   return tracing === undefined ? pipeline : tracePipeline(name, pipeline, tracing);
-}
-
-function reported<T>(call: Call, limiter: ConcurrencyLimiter, work: () => MaybePromise<T>): MaybePromise<T> {
-  return recover(work, (error) => {
-    throw report(error, call, limiter);
-  });
 }
 
 function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Error {
