@@ -233,7 +233,7 @@ const CHECKED_REACTIONS = {
   "removed at the end of the call": `client/retries 1, postgres/cluster/leases 1, transport/wire/deadline 1`,
   "the promise or signal is of the same call": `cluster/barriers 1, cluster/membership 2,
     cluster/renewals 1, embedded-postgres/ownership 1, keys/bulk 1, lib/maybe-promise 2, lib/race-signal 2, lib/with-timeout 2,
-    postgres/cluster/change-committer 2, postgres/keys/copy-rows 1, transport/pipeline/access-log 1, transport/pipeline/call-pipeline 1,
+    postgres/cluster/change-committer 2, postgres/keys/copy-rows 1, transport/pipeline/access-log 1, transport/pipeline/call-pipeline 2,
     transport/pipeline/concurrency-limiter 1, transport/fast-path/call 2,
     transport/connect/unary 1`,
   "settles within a statement or a request": `hashing/hash-formats 1, server/read-probe 1, signing/signing 1,
