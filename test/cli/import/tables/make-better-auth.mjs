@@ -17,7 +17,7 @@ const auth = betterAuth({
 });
 
 const keys = [];
-for (let index = 0; index < 40; index++) {
+for (let index = 0; index < 8; index++) {
   const owner = index % 7;
   if (tables.user[owner] === undefined) {
     await auth.api.signUpEmail({ body: { email: `u${owner}@example.com`, password: "password-of-nobody", name: "U" } });

@@ -45,7 +45,7 @@ def write_keys(name: str, keys: list[str]) -> None:
 
 def unkey() -> None:
     """pkg/hash/sha256.go: base64.StdEncoding of the SHA-256 of the whole key."""
-    keys = [f"acme_{random_text(BASE58, 22)}" for _ in range(40)]
+    keys = [f"acme_{random_text(BASE58, 22)}" for _ in range(8)]
     rows = [
         {
             "id": f"key_{random_text(BASE58, 16)}",
@@ -64,7 +64,7 @@ def unkey() -> None:
 def sha256() -> None:
     """A table of one's own: hexadecimal SHA-256 of a pepper and the key. The keys have a prefix that is part of them."""
     pepper = "not-a-secret-pepper:"
-    keys = [f"acme_live_{secrets.token_urlsafe(24)}" for _ in range(40)]
+    keys = [f"acme_live_{secrets.token_urlsafe(24)}" for _ in range(8)]
     rows = [
         {
             "id": str(index + 1),
@@ -99,7 +99,7 @@ def bcrypt_rows() -> None:
 
 def pbkdf2() -> None:
     """Django REST framework API Key: up to 2.3 Django's default hasher, from 3.0 on SHA-512, of prefix, dot and secret."""
-    keys = [concatenate(random_text(ALPHANUMERIC, 8), random_text(ALPHANUMERIC, 32)) for _ in range(16)]
+    keys = [concatenate(random_text(ALPHANUMERIC, 8), random_text(ALPHANUMERIC, 32)) for _ in range(8)]
     rows = [
         {
             "id": key[:8],
