@@ -215,7 +215,7 @@ function bytes(text: string): number {
 /** What a text must be that matches a pattern. */
 const PATTERNS: Readonly<Record<string, string>> = {
   "^[!-~]+$": "must be visible ASCII without spaces",
-  "^[A-Za-z0-9._-]+$": "must have only letters, digits, dots, dashes and underscores",
+  "^[A-Za-z0-9._-]+$": "must use only letters, digits, dots, hyphens and underscores",
 };
 
 /** Patterns are RE2. Those in our protos have the same meaning in JavaScript. */

@@ -52,8 +52,6 @@ export function oidcTokens(verifier: OidcVerifier): Authenticate {
       const reason = verdict.reason === "EXPIRED" ? "EXPIRED" : "INVALID_TOKEN";
       throw unauthenticated(`the access token is not valid: ${verdict.message}`, { reason });
     }
-    throw new KeyholdError("AUTHORITY_UNAVAILABLE", "the issuer of access tokens is unreachable", {
-      cause: verdict.cause,
-    });
+    throw new KeyholdError("AUTHORITY_UNAVAILABLE", verdict.message, { cause: verdict.cause });
   };
 }

@@ -8,7 +8,7 @@ const MISTAKES: readonly (readonly [description: string, form: RegExp])[] = [
   ["begins with a byte order mark (U+FEFF): remove it", /^\ufeff/],
   ["begins or ends with white space: remove it", /^\s|\s$/],
   ["is in quotation marks: remove them", new RegExp(`^${QUOTES}|${QUOTES}$`)],
-  ["begins with an authentication scheme: send only what follows it", /^(?:bearer|basic|token|apikey|api-key):?\s/i],
+  ["begins with an authentication scheme: send only the credential", /^(?:bearer|basic|token|apikey|api-key):?\s/i],
   ["contains an invisible character: remove it", /[\p{Cf}\p{Cc}\p{Zl}\p{Zp}]/u],
   ["contains white space: send only the credential", /\s/],
 ];

@@ -65,7 +65,7 @@ export function countFitting<T>(items: readonly T[], sizeOf: (item: T) => number
 export function requireFit<T>(items: readonly T[], sizeOf: (item: T) => number): void {
   const count = countFitting(items, sizeOf);
   if (count === items.length) return;
-  const remedy = `the first ${count} items fit into one call; send the remaining items in another call`;
+  const remedy = `only the first ${count} items fit into one call; send the rest in another call`;
   const description = `can return more than ${GRPC_LIMIT} bytes, which is the gRPC client limit: ${remedy}`;
   throw invalidArgument("requests", description, "TOO_LARGE");
 }

@@ -171,18 +171,18 @@ function freeSlot({ schemes }: StoredHashing, { algorithm }: HashSchemeSpec): nu
 }
 
 const REMEDY =
-  "a format or length becomes available again when its keys are adopted or deleted; to list the keys that are not adopted, use the filter adopted = false";
+  "a format or prefix length is freed when its keys are adopted or deleted; to list unadopted keys, use the filter adopted = false";
 
 /** Does not name those in use, which may be of actors to which the caller is not restricted. */
 function tooManySchemes({ algorithm }: HashSchemeSpec): KeyholdError {
   const isFast = isFastAlgorithm(algorithm);
   const { first, last } = isFast ? FAST_SLOTS : SLOW_SLOTS;
   const formats = `${last - first + 1} hash formats ${isFast ? "without" : "with"} a salt`;
-  return new KeyholdError("TOO_MANY_HASH_SCHEMES", `raw_key_hash: ${formats} are in use, the maximum; ${REMEDY}`);
+  return new KeyholdError("TOO_MANY_HASH_SCHEMES", `raw_key_hash: at most ${formats} are allowed; ${REMEDY}`);
 }
 
 function tooManyLengths(lengths: readonly number[]): KeyholdError {
   const inUse = lengths.toSorted((a, b) => a - b).join(", ");
-  const message = `lookup_prefix: only prefixes of ${inUse} bytes are allowed, because the maximum number of lengths is in use; ${REMEDY}`;
+  const message = `lookup_prefix: only prefixes of ${inUse} bytes are allowed, because no other length is available; ${REMEDY}`;
   return new KeyholdError("TOO_MANY_PREFIX_LENGTHS", message);
 }

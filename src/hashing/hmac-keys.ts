@@ -75,5 +75,5 @@ async function findListed(store: HmacKeyStore, { hmacKeyId, createTime, createdB
 /** HMAC keys belong to no actor: who may handle the keys of some only must not see or use up those of all. */
 function requireUnrestricted({ restrictions: { actorIds } }: Principal): void {
   if (actorIds === null) return;
-  throw new KeyholdError("CALLER_NOT_PERMITTED", "a caller restricted to actors cannot manage HMAC keys");
+  throw new KeyholdError("CALLER_NOT_PERMITTED", "an actor-restricted caller cannot manage HMAC keys");
 }

@@ -146,7 +146,7 @@ function authorize(context: KeysContext, principal: Principal, input: ParsedImpo
 /** Throws `CALLER_NOT_PERMITTED` for a salted hash of a restricted caller: a conflict of its prefix would reveal one of another actor's raw key. */
 function requireUnsharedNames(source: ImportSource, { restrictions: { actorIds } }: Principal): void {
   if (actorIds === null || !isSalted(source)) return;
-  const message = "a caller restricted to actors cannot import a hash with a salt";
+  const message = "an actor-restricted caller cannot import a salted hash";
   throw new KeyholdError("CALLER_NOT_PERMITTED", message, { metadata: { field: "raw_key_hash.phc" } });
 }
 

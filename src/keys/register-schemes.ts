@@ -14,7 +14,7 @@ export async function registerSchemes(registry: HashRegistry, sources: readonly 
     results.set(nameOf(source), await register(registry, source).catch(asResult));
   }
   return (source) => {
-    const result = results.get(nameOf(source)) ?? new KeyholdError("INTERNAL", "a hash scheme was not stored");
+    const result = results.get(nameOf(source)) ?? new KeyholdError("INTERNAL", "a hash format was not stored");
     if (result instanceof KeyholdError) throw result;
     return result;
   };

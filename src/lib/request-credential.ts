@@ -21,7 +21,7 @@ export interface CredentialProblem {
 /** The credential, why it is not clear, or undefined if there is none. */
 export type FoundCredential = string | CredentialProblem | undefined;
 
-const DUPLICATE = problem("a credential is sent twice in the same place");
+const DUPLICATE = problem("the same credential field is sent twice");
 const DIFFERENT = problem("the request has two different credentials");
 const MALFORMED = problem("a credential must contain only visible ASCII characters and no comma");
 const NOT_BEARER = problem("the Authorization header must have the form Bearer <credential>");

@@ -42,7 +42,7 @@ export function createBulkStore(
       const statement = (sql: Sql) => advance(sql, operation, many, isLast);
       const { head, changed } = await commitMany<StoredOperation>(bulkChanges, many, name, statement);
       if (head.requestId !== null) return { operation: head, changed };
-      throw new KeyholdError("CONCURRENT_CHANGE", "the operation was not continued for a week; start it again");
+      throw new KeyholdError("CONCURRENT_CHANGE", "the operation was idle for a week; start it again");
     },
     caughtUp,
     findDescendants: (keyId, many, limit) =>

@@ -118,8 +118,7 @@ async function verifyToken(token: string, findKey: FindKey, rules: JWTVerifyOpti
 /** Applies the server's rules for claims. */
 function toVerdict(payload: JWTPayload): Verdict<VerifiedToken> {
   const set: unknown = payload;
-  if (!isJsonObject(set) || !isOurs(set))
-    return rejected("INVALID_FORMAT", "the claims are not those of a Keyhold token");
+  if (!isJsonObject(set) || !isOurs(set)) return rejected("INVALID_FORMAT", "the token lacks valid Keyhold claims");
   const audience = audienceOf(set);
   const credential = {
     keyId: set.key_id,

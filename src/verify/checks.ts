@@ -60,7 +60,7 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
       // Some presentations determine the address only when it is read.
       const { clientIp } = presentation;
       if (clientIp === undefined)
-        return denied("IP_NOT_ALLOWED", "the key is restricted to addresses, but client_ip is not set", credential);
+        return denied("IP_NOT_ALLOWED", "the key is restricted by IP, but client_ip is not set", credential);
       if (allowsAddress(allowedCidrs, clientIp)) return "PASS";
       return denied("IP_NOT_ALLOWED", "the key may not be used from this address", credential);
     },

@@ -53,7 +53,7 @@ describe("the table of RPCs", () => {
 
 describe("an RPC without a policy", () => {
   test("is refused by the guard, even without authentication", async () => {
-    const refusal = { code: "CALLER_NOT_PERMITTED", message: "ForgottenRpc has no policy" };
+    const refusal = { code: "CALLER_NOT_PERMITTED", message: "no access rule for ForgottenRpc" };
     expect(() =>
       openGuard(
         { method: forgotten, policy: rowOf(forgotten)?.policy },

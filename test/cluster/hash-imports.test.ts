@@ -208,7 +208,7 @@ describe("hash formats", () => {
     expect(refused).toHaveLength(4);
     for (const error of refused) {
       expect(error).toMatchObject({ code: "TOO_MANY_HASH_SCHEMES" });
-      expect(error.message).toMatch(/8 hash formats without a salt are in use.*adopted = false/);
+      expect(error.message).toMatch(/at most 8 hash formats without a salt are allowed.*adopted = false/);
     }
     expect(await schemesOf()).toHaveLength(8);
     expect(await sql`SELECT FROM api_keys WHERE hash_scheme_id IS NOT NULL`).toHaveLength(8);

@@ -29,7 +29,7 @@ const FITTING = 71;
 function allFailed(code: string, reason: string, results: readonly object[]) {
   return {
     code,
-    message: `none of the ${results.length} keys was imported; see \`details\` for the reason of each`,
+    message: `none of the ${results.length} keys was imported; see \`details\` for the errors of each`,
     details: {
       "google.rpc.ErrorInfo": { reason, domain: "keyhold", metadata: {} },
       "keyhold.v2alpha1.BatchCreateImportedApiKeysResponse": {
@@ -94,7 +94,7 @@ test("a thousand failed items are described, in gRPC as many as clients accept i
     const which = inBody ? "each" : `the first ${FITTING}`;
     expect(await call(batchCreate, { requests }), name).toMatchObject({
       code: "INVALID_ARGUMENT",
-      message: `none of the 1000 keys was imported; see \`details\` for the reason of ${which}`,
+      message: `none of the 1000 keys was imported; see \`details\` for the errors of ${which}`,
       details: {
         "keyhold.v2alpha1.BatchCreateImportedApiKeysResponse": {
           results: Array.from({ length: described }, (_, index) => ({ index, ...invalid })),

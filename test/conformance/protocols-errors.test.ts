@@ -221,7 +221,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     {
       code: "FAILED_PRECONDITION",
       message: expect.stringMatching(
-        /^raw_key_hash: 8 hash formats without a salt are in use, the maximum; a format or length becomes available /,
+        /^raw_key_hash: at most 8 hash formats without a salt are allowed; a format or prefix length is freed /,
       ),
     },
   ),
@@ -283,8 +283,8 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     },
     {
       code: "FAILED_PRECONDITION",
-      message: expect.stringMatching(/^order_by: .* order by a field that it restricts, such as expire_time$/),
-      violations: { order_by: expect.stringContaining("order by a field that it restricts") },
+      message: expect.stringMatching(/^order_by: .* order by a field that the filter restricts, such as expire_time$/),
+      violations: { order_by: expect.stringContaining("order by a field that the filter restricts") },
     },
   ),
   API_KEY_REVOKED: fails(

@@ -76,7 +76,7 @@ describe.each(keyKinds(rest))("the expiry of an $kind key", ({ path, resource, r
     }
     const unnamed = await patch(keyId, { expire_time: inHours(9) });
     expectRefused(unnamed, invalid("update_mask"));
-    expect(unnamed.body.error.message).toContain("update_mask: must contain expire_time");
+    expect(unnamed.body.error.message).toContain("update_mask: must list expire_time");
     expect(succeeded(await patch(keyId, { name: "b" }, "expire_time"))).not.toHaveProperty("expire_time");
     expect((await read(keyId)).name).toBe("a");
   });

@@ -104,7 +104,7 @@ test("items fit up to the limit", () => {
         {
           field: "requests",
           reason: "TOO_LARGE",
-          description: expect.stringContaining("the first 2 items fit into one call; send"),
+          description: expect.stringContaining("only the first 2 items fit into one call; send"),
         },
       ],
     }),

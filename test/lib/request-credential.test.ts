@@ -143,7 +143,7 @@ test("a credential is always one that a client has written in one piece, and no 
 
 /** Every message, so that none depends on the request. */
 const NAMES = [
-  "a credential is sent twice in the same place",
+  "the same credential field is sent twice",
   "the request has two different credentials",
   "a credential must contain only visible ASCII characters and no comma",
   "the Authorization header must have the form Bearer <credential>",

@@ -188,7 +188,9 @@ test.each(table(Object.entries(NEEDED)))(
   async (right, work) => {
     await owner.unsafe(`REVOKE ${right} FROM ${role}`);
     try {
-      await expect(open()).rejects.toThrow(/^role \w+ lacks (?:the rights|a right).*: run `keyhold migrate`/);
+      await expect(open()).rejects.toThrow(
+        /^role \w+ lacks (?:privileges|a privilege).*: set KEYHOLD_DATABASE_MIGRATE_URL /,
+      );
       await expect(work()).rejects.toThrow(/permission denied|may not read/);
     } finally {
       await owner.unsafe(`GRANT ${right} TO ${role}`);

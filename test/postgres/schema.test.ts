@@ -25,7 +25,9 @@ test("a server's role creates no schema, and the error names the role that must"
   const { url, ownerUrl } = await fresh(createEmptyDatabase);
   await expect(openSchema(url)).rejects.toMatchObject({
     code: "DATABASE_UNAVAILABLE",
-    message: expect.stringMatching(/lacks 0001_keys, .*which role \w+_server may not apply: run `keyhold migrate` /),
+    message: expect.stringMatching(
+      /lacks 0001_keys, .*and role \w+_server cannot migrate it: set KEYHOLD_DATABASE_MIGRATE_URL /,
+    ),
   });
   expect(await connectTo(ownerUrl)`SELECT FROM pg_tables WHERE schemaname = 'public'`).toEqual([]);
 });
@@ -35,7 +37,7 @@ test("a server's role refuses to start on an outdated schema, and starts when th
   const owner = connectTo(ownerUrl);
   await owner`DROP TABLE used_root_secrets; `.simple();
   await owner`DELETE FROM schema_migrations WHERE version = 5`;
-  await expect(openSchema(url)).rejects.toThrow(/^the database lacks 0005_used_root_secrets, which role/);
+  await expect(openSchema(url)).rejects.toThrow(/^the database lacks 0005_used_root_secrets, and role/);
   expect(await bringUpToDate(ownerUrl, userOf(url))).toEqual(["0005_used_root_secrets"]);
   expect(await openSchema(url)).toEqual([]);
 });
@@ -90,7 +92,7 @@ test("keyhold migrate --grant-to names the role, which must exist", async () => 
   const { url, ownerUrl } = await fresh(createEmptyDatabase);
   const environment = { KEYHOLD_DATABASE_URL: ownerUrl };
   const unknown = await runKeyhold(["migrate", "--grant-to", "nobody's"], environment);
-  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("there is no role nobody's")]);
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining("role nobody's does not exist")]);
   expect(await runKeyhold(["migrate", "--grant-to", userOf(url)], environment)).toMatchObject({ code: 0 });
   expect(await openSchema(url)).toEqual([]);
 });

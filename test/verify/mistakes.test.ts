@@ -6,7 +6,7 @@ import { HOUR, NOW, newFixture } from "./fixture.ts";
 
 const QUOTED = "is in quotation marks: remove them";
 const SPACED = "begins or ends with white space: remove it";
-const SCHEME = "begins with an authentication scheme: send only what follows it";
+const SCHEME = "begins with an authentication scheme: send only the credential";
 const INVISIBLE = "contains an invisible character: remove it";
 const NORMALIZATION = "has characters with two Unicode forms (NFC, NFD): send the form that was imported";
 

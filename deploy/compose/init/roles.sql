@@ -1,5 +1,5 @@
 -- The PostgreSQL image runs this once, when its volume is empty. Neither role is a superuser: one owns and migrates the schema,
--- the servers use the other, which gets its rights on the tables from `keyhold migrate --grant-to keyhold`.
+-- the servers use the other, which gets its privileges on the tables from `keyhold migrate --grant-to keyhold`.
 -- psql reads the passwords from files, so that they are not visible in argument lists.
 \set owner_password `cat /run/secrets/owner_password`
 \set server_password `cat /run/secrets/server_password`

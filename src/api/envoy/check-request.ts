@@ -58,7 +58,7 @@ function readHeaderMap(bytes: Uint8Array): string[] {
     else readHeader(reader, text, fields);
     if (fields.length > 2 * MAX_FIELDS) throw new RangeError("too many header fields");
   }
-  if (reader.pos !== reader.len) throw new RangeError("a header field exceeds the list");
+  if (reader.pos !== reader.len) throw new RangeError("the header list is truncated");
   return fields;
 }
 

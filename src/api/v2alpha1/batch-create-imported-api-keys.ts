@@ -100,7 +100,7 @@ function allFailed(failures: readonly KeyholdError[], described: number): Keyhol
   const [code, ...others] = new Set(failures.map((failure) => failure.code));
   const isCommon = code !== undefined && others.every((other) => CODES[other] === CODES[code]);
   const which = described < failures.length ? `the first ${described}` : "each";
-  const message = `none of the ${failures.length} keys was imported; see \`details\` for the reason of ${which}`;
+  const message = `none of the ${failures.length} keys was imported; see \`details\` for the errors of ${which}`;
   return new KeyholdError(isCommon ? code : "INVALID_ARGUMENT", message);
 }
 

@@ -91,8 +91,8 @@ export function maskedUpdate<S extends DescMessage>(
     const unnamed = schema.fields.filter((field) => isControl(field) && isFieldSet(key, field)).map(({ name }) => name);
     const description =
       unnamed.length === 0
-        ? `must contain at least one of ${updatableNames(schema).join(", ")}`
-        : `must contain ${unnamed.join(", ")} explicitly`;
+        ? `must list at least one of ${updatableNames(schema).join(", ")}`
+        : `must list ${unnamed.join(", ")} explicitly`;
     throw invalidArgument("update_mask", description, "FIELD_REQUIRED");
   }
   if (sent !== null) requireTtl(sent, key);
@@ -115,7 +115,7 @@ function requireTtl(paths: ReadonlySet<string>, { ttl }: KeyMessage): void {
       "FIELD_REQUIRED",
     );
   if (paths.has("expire_time") && ttl !== undefined && !paths.has("ttl") && !paths.has("*"))
-    throw invalidArgument("update_mask", "contains expire_time, but ttl is set; use ttl", "VALUE_NOT_ALLOWED");
+    throw invalidArgument("update_mask", "ttl is set; list ttl instead of expire_time", "VALUE_NOT_ALLOWED");
 }
 
 /** Returns whether a change of the whole resource concerns the field: one that is set without a mask, in a derived mask, or any with `*`. */

@@ -74,7 +74,7 @@ function parseSlowHash(input: RawKeyHashInput, phc: string): ParsedRawKeyHash {
   if (parameters.algorithm === "BCRYPT" && Buffer.byteLength(prefix + suffix) > MAX_BCRYPT_AFFIX_BYTES) {
     throw invalidArgument(
       "raw_key_hash",
-      `prefix and suffix have more than ${MAX_BCRYPT_AFFIX_BYTES} bytes, and bcrypt hashes at most 72 bytes together with the raw key`,
+      `prefix and suffix exceed ${MAX_BCRYPT_AFFIX_BYTES} bytes; with the raw key, bcrypt hashes only the first 72 bytes`,
       "STRING_TOO_LONG",
     );
   }
@@ -100,14 +100,11 @@ function parseValue(input: RawKeyHashInput, algorithm: FastHashAlgorithm | null)
   const path = "raw_key_hash.value";
   if (!isGiven(value)) throw invalidArgument(path, "is required with algorithm", "FIELD_REQUIRED");
   if (requireShort(value, path).startsWith("$")) {
-    throw invalidArgument(
-      path,
-      "begins with $, as a hash with a salt does: set phc instead, without algorithm and encoding",
-    );
+    throw invalidArgument(path, "begins with $, like a salted hash: set phc instead of algorithm, value and encoding");
   }
   const output = decodeBytes(value, requireBinaryEncoding(encoding), path);
   if (isHexText(output)) {
-    const problem = `is ${output.length} hexadecimal digits that were encoded again: decode it once, and set the encoding TEXT_ENCODING_HEX`;
+    const problem = `is double-encoded: decode it once to ${output.length} hexadecimal digits, and set TEXT_ENCODING_HEX`;
     throw invalidArgument(path, problem);
   }
   if (algorithm !== null && output.length !== FAST_ALGORITHMS[algorithm].size) {
@@ -135,17 +132,17 @@ function requireBinaryEncoding(encoding: TextEncoding | null | undefined) {
   if (encoding !== "UTF8") return encoding;
   throw invalidArgument(
     "raw_key_hash.encoding",
-    "TEXT_ENCODING_UTF8 is only for the key of an HMAC; allowed: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64, TEXT_ENCODING_BASE64URL",
+    "TEXT_ENCODING_UTF8 is only for HMAC keys; allowed: TEXT_ENCODING_HEX, TEXT_ENCODING_BASE64, TEXT_ENCODING_BASE64URL",
     "VALUE_NOT_ALLOWED",
   );
 }
 
 function wrongSize(size: number, algorithm: FastHashAlgorithm): string {
-  const problem = `has ${size} bytes, but HASH_ALGORITHM_${algorithm} has ${FAST_ALGORITHMS[algorithm].size}`;
+  const problem = `has ${size} bytes; HASH_ALGORITHM_${algorithm} needs ${FAST_ALGORITHMS[algorithm].size}`;
   const fitting = algorithmsOfSize(size);
-  if (fitting !== undefined) return `${problem}: is the algorithm ${fitting}?`;
+  if (fitting !== undefined) return `${problem}: did you mean ${fitting}?`;
   const unsupported = UNSUPPORTED_SIZES[size];
-  return unsupported === undefined ? problem : `${problem}: ${unsupported}, which is not supported, has ${size}`;
+  return unsupported === undefined ? problem : `${problem}: ${unsupported} has ${size}, but is not supported`;
 }
 
 function parseHmacKeyId(hmacKeyId: string | null | undefined, algorithm: FastHashAlgorithm | null): string | null {
@@ -154,14 +151,14 @@ function parseHmacKeyId(hmacKeyId: string | null | undefined, algorithm: FastHas
   if (isKeyed && !isGiven(hmacKeyId)) {
     throw invalidArgument(
       "raw_key_hash.hmac_key_id",
-      `is required with HASH_ALGORITHM_${algorithm}: create the key of the HMAC first`,
+      `is required with HASH_ALGORITHM_${algorithm}: create an HMAC key first`,
       "FIELD_REQUIRED",
     );
   }
   if (!isKeyed && isGiven(hmacKeyId)) {
     throw invalidArgument(
       "raw_key_hash.hmac_key_id",
-      `must be absent, because HASH_ALGORITHM_${algorithm} has no key: is the algorithm HASH_ALGORITHM_HMAC_SHA256 or HASH_ALGORITHM_HMAC_SHA512?`,
+      `must not be set, because HASH_ALGORITHM_${algorithm} has no key; did you mean HASH_ALGORITHM_HMAC_SHA256 or HASH_ALGORITHM_HMAC_SHA512?`,
       "VALUE_NOT_ALLOWED",
     );
   }
@@ -177,11 +174,7 @@ function parseAffix(text: string | null | undefined, field: string): string {
 
 function rejectBesidePhc(value: string | null | undefined, field: string): void {
   if (!isGiven(value)) return;
-  throw invalidArgument(
-    field,
-    "must be absent with phc, which contains the parameters of the hash",
-    "VALUE_NOT_ALLOWED",
-  );
+  throw invalidArgument(field, "must not be set with phc, which contains the hash parameters", "VALUE_NOT_ALLOWED");
 }
 
 /** An empty text is absent, as in proto3. */

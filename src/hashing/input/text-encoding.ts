@@ -35,36 +35,35 @@ export function decodeBase64(text: string): Uint8Array | undefined {
 
 function problemOfAny(text: string): string | undefined {
   if (text === "") return "is empty";
-  if (/^\s|\s$/.test(text)) return "has white space around it: remove it";
+  if (/^\s|\s$/.test(text)) return "remove the white space around it";
   return ALGORITHM_NAME.test(text) ? "begins with the name of an algorithm or encoding: remove the name" : undefined;
 }
 
 function problemOfHex(text: string): string | undefined {
   if (/^0x[0-9a-f]*$/i.test(text)) return "begins with 0x: remove it";
   if (!HEX_DIGITS.test(text)) return `is not hexadecimal${hintOfBase64(text)}`;
-  return text.length % 2 === 0 ? undefined : `has an odd number of hexadecimal digits, ${text.length}: is it cut off?`;
+  return text.length % 2 === 0 ? undefined : `has ${text.length} hexadecimal digits, which is odd: is it truncated?`;
 }
 
 function hintOfBase64(text: string): string {
   if (!BASE64_FAMILY.test(text)) return "";
   return /[-_]/.test(text)
-    ? ": is the encoding TEXT_ENCODING_BASE64URL?"
-    : ": is the encoding TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL?";
+    ? ": did you mean TEXT_ENCODING_BASE64URL?"
+    : ": did you mean TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL?";
 }
 
 function problemOfBase64(text: string, encoding: BinaryEncoding): string | undefined {
   if (text.length >= HEX_MIN_LENGTH && text.length % 2 === 0 && HEX_DIGITS.test(text)) {
-    return `has ${text.length} hexadecimal digits: is the encoding TEXT_ENCODING_HEX?`;
+    return `has ${text.length} hexadecimal digits: did you mean TEXT_ENCODING_HEX?`;
   }
   if (!BASE64_FAMILY.test(text))
     return `is not TEXT_ENCODING_${encoding}: it has characters that are not in its alphabet`;
   if (encoding === "BASE64" && /[-_]/.test(text))
-    return "has characters of base64url, - or _: is the encoding TEXT_ENCODING_BASE64URL?";
+    return "has base64url characters (- or _): did you mean TEXT_ENCODING_BASE64URL?";
   if (encoding === "BASE64URL" && /[+/]/.test(text))
-    return "has characters of base64, + or /: is the encoding TEXT_ENCODING_BASE64?";
+    return "has base64 characters (+ or /): did you mean TEXT_ENCODING_BASE64?";
   const digits = text.replace(/=+$/, "").length;
-  if (digits % 4 === 1)
-    return `has an impossible number of TEXT_ENCODING_${encoding} digits, ${digits}: is it cut off?`;
+  if (digits % 4 === 1) return `has an invalid TEXT_ENCODING_${encoding} length, ${digits}: is it truncated?`;
   if (digits !== text.length && text.length % 4 !== 0) return "has incomplete padding: complete it, or remove it";
   return undefined;
 }

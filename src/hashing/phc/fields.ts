@@ -16,7 +16,7 @@ export function parseFields(text: string, names: readonly string[]): PhcFields {
   const [parameters, salt, output, ...more] = rest;
   if (parameters === undefined || salt === undefined || output === undefined || more.length > 0) {
     const format = `$${id}$${names.map((name) => `${name}=…`).join(",")}$<salt>$<hash>`;
-    throw invalidPhc(`must have parameters, salt and hash, as in ${format}: is it cut off?`);
+    throw invalidPhc(`must have parameters, salt and hash, as in ${format}: is it truncated?`);
   }
   return {
     version,
@@ -54,13 +54,13 @@ function parseBase64(text: string, what: string): Uint8Array {
   if (text === "") throw invalidPhc(`${what} is empty`);
   if (/=$/.test(text)) throw invalidPhc(`${what} has padding: remove the = at its end`);
   if (/[-_]/.test(text)) {
-    throw invalidPhc(`${what} has characters of base64url, - or _: write it in base64, with + and /`);
+    throw invalidPhc(`${what} has base64url characters (- or _): use base64, with + and /`);
   }
   if (text.includes(".")) {
-    throw invalidPhc(`${what} has characters of another alphabet, such as .: write it in base64, with + and /`);
+    throw invalidPhc(`${what} has characters that are not base64, such as ".": use base64, with + and /`);
   }
   if (!/^[\w+/]+$/.test(text)) throw invalidPhc(`${what} is not base64`);
   const bytes = text.length % 4 === 1 ? undefined : decodeBase64(text);
-  if (bytes === undefined) throw invalidPhc(`${what} is not canonical base64: is it cut off?`);
+  if (bytes === undefined) throw invalidPhc(`${what} is not canonical base64: is it truncated?`);
   return bytes;
 }

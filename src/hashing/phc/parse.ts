@@ -52,11 +52,11 @@ function parseBcrypt(text: string): SlowHash<BcryptParameters> {
   if (cost === undefined || salt === undefined || output === undefined) {
     const problem =
       text.length === BCRYPT_LENGTH ? "" : `: it has ${text.length} characters, but should have ${BCRYPT_LENGTH}`;
-    throw invalidPhc(`is not bcrypt, such as $2b$12$ and 53 digits of ./A-Za-z0-9${problem}`);
+    throw invalidPhc(`must be like $2b$12$ and 53 characters of ./A-Za-z0-9${problem}`);
   }
   const bytes = decodeBcryptBase64(output);
   if (encodeBcryptBase64(bytes) !== output) {
-    throw invalidPhc("is not bcrypt: unused bits at its end are not zero; is it cut off or mistyped?");
+    throw invalidPhc("is not bcrypt: unused bits at its end are not zero; is it truncated or mistyped?");
   }
   return { parameters: { algorithm: "BCRYPT", cost: Number(cost), salt: decodeBcryptBase64(salt) }, output: bytes };
 }
@@ -66,7 +66,7 @@ function parseArgon2(text: string): SlowHash<Argon2Parameters> {
   const fields = parseFields(text, ["m", "t", "p"]);
   if (fields.version !== "19") {
     const version = fields.version ?? "16, the default";
-    throw invalidPhc(`the version of Argon2 is ${version}; only v=19 can be computed`, "VALUE_NOT_ALLOWED");
+    throw invalidPhc(`the version of Argon2 is ${version}; only v=19 is supported`, "VALUE_NOT_ALLOWED");
   }
   const parameters = {
     algorithm: "ARGON2",

@@ -18,7 +18,7 @@ export function parsePbkdf2(text: string): SlowHash<Pbkdf2Parameters> {
   const hash = hashOf(text);
   const size = fields.parameters.get("l") ?? output.length;
   if (size !== output.length) {
-    throw invalidPhc(`l is ${size}, but the hash has ${output.length} bytes: is it cut off?`);
+    throw invalidPhc(`l is ${size}, but the hash has ${output.length} bytes: is it truncated?`);
   }
   const iterations = requireParameter(fields, "i");
   const verified = output.subarray(0, SIZES[hash]);
@@ -35,7 +35,7 @@ function fromPasslib(text: string): string {
   const [, head, iterations, salt, output] = PASSLIB.exec(text) ?? [];
   if (head === undefined || salt === undefined || output === undefined) return text;
   if (/\+/.test(salt + output)) {
-    throw invalidPhc(`has the + of base64, but no i=: write ${head}i=${iterations}$<salt>$<hash>`);
+    throw invalidPhc(`contains +, but no i=: write ${head}i=${iterations}$<salt>$<hash>`);
   }
   return `${head}i=${iterations}$${salt.replaceAll(".", "+")}$${output.replaceAll(".", "+")}`;
 }

@@ -14,9 +14,9 @@ const KEYWORD_IN_ANY_CASE = /^(?:and|or|not)$/i;
 
 const EXPECTED = 'expected a comparison such as actor_id="a"';
 const NO_FUNCTIONS = "functions are not supported, except now() as a time";
-const SEARCH = 'use = to compare the whole text, or end the value with a star, as in name:"ab*"';
+const SEARCH = 'use = to compare the whole text, or end the value with *, as in name:"ab*"';
 const WILDCARDS =
-  'a star is allowed only at the end of a value of name, or alone after ":"; write "\\*" for a literal star';
+  'a wildcard is allowed only at the end of a name value, or alone after ":"; write "\\*" for a literal *';
 
 /** Parses `field comparator value`: a complete "restriction" of the grammar. */
 export function takeComparison(cursor: Cursor, kind: KeyKind | null, now: () => number): Expression {

@@ -16,7 +16,7 @@ const ESCAPE = /\\["'\\*]/y;
 const QUOTE = /["']/y;
 const WILDCARD = "*";
 
-const ESCAPES = "a backslash is allowed only before a quote, a star or a backslash";
+const ESCAPES = "a backslash is allowed only before a quote, * or backslash";
 
 /** Parses a value ("arg" in the grammar), quoted or not; null if there is none. */
 export function takeValue(cursor: Cursor): Literal | null {

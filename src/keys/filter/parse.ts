@@ -60,7 +60,7 @@ function checkText(cursor: Cursor): void {
     throw cursor.error("too long", `at most ${MAX_CHARACTERS} characters`, allowed.length);
   }
   const wrong = text.search(UNSTORABLE);
-  if (wrong !== -1) throw cursor.error("invalid character", "NUL and unpaired surrogates are not allowed", wrong);
+  if (wrong !== -1) throw cursor.error("invalid character", "NUL and lone surrogates are not allowed", wrong);
 }
 
 /** `factor {[AND] factor}`: "expression" and "sequence" of the grammar, which both mean AND here. */

@@ -161,6 +161,6 @@ function requireReplicated({ isReplicationCancelled }: Checkout): void {
   if (!isReplicationCancelled) return;
   throw new KeyholdError(
     "CHANGE_UNCONFIRMED",
-    "the change is stored, but the synchronous standby has not confirmed it; retry",
+    "the change is committed, but not confirmed by the synchronous standbys; retry",
   );
 }

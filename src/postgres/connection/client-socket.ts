@@ -19,5 +19,5 @@ export function openClientSocket(to: NetConnectOpts): Socket {
 }
 
 function closedUnanswered(): Error {
-  return Object.assign(new Error("the server closed the connection without an answer"), { code: "ECONNRESET" });
+  return Object.assign(new Error("the database closed the connection, unanswered"), { code: "ECONNRESET" });
 }

@@ -113,7 +113,7 @@ function toPort(text: string, field: string): number {
 }
 
 /** The other values of libpq (PostgreSQL docs, 32.1.2), and why they are rejected. */
-const STANDBY = "Keyhold writes, and a standby may be behind";
+const STANDBY = "a standby is read-only and may lag";
 const OTHER_SERVERS: ReadonlyMap<string, string> = new Map([
   ...["any", "read-only", "standby", "prefer-standby"].map((value) => [value, STANDBY] as const),
   ["read-write", "use primary: read-write does not distinguish a standby from a primary that is read-only by default"],
@@ -132,6 +132,6 @@ function decode(text: string, field: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw invalidArgument(field, "has a % that is not followed by two hexadecimal digits of UTF-8: write %25 for %");
+    throw invalidArgument(field, "has a malformed percent-encoding: write %25 for %");
   }
 }

@@ -30,7 +30,7 @@ export class ForeignSettingError extends Error {}
 
 /** undefined_table, and invalid_text_representation, which `serverId` raises. */
 const FOREIGN_SETTINGS: ReadonlyMap<string, string> = new Map([
-  ["42P01", "a table of Keyhold is not visible; check search_path"],
+  ["42P01", "a Keyhold table is not visible; check search_path"],
   [
     "22P02",
     "triggers do not run, or the tables belong to another schema; check session_replication_role and search_path",

@@ -169,7 +169,7 @@ export class Pool implements Database {
   #enqueue(call: Call): void {
     if (this.#connections.length === 0) call.reject(this.#unavailable());
     else if (this.#waiting.length < (this.#options.maxWaiting ?? MAX_WAITING)) this.#waiting.push(call);
-    else call.reject(new KeyholdError("OVERLOADED", "too many calls wait for the database"));
+    else call.reject(new KeyholdError("OVERLOADED", "too many database calls are waiting"));
   }
 
   /** The database has answered. No-op for a call that was abandoned: its connection was discarded. */
@@ -278,5 +278,5 @@ function notOpened(error: unknown): Error {
 }
 
 function stopping(): KeyholdError {
-  return new KeyholdError("DATABASE_UNAVAILABLE", "the service is stopping");
+  return new KeyholdError("DATABASE_UNAVAILABLE", "the server is stopping");
 }

@@ -37,6 +37,6 @@ export function parseTime(text: string): Date {
   const [, day, time, hours, minutes = "00"] = TIME.exec(text) ?? [];
   const read = new Date(`${day}T${time}${hours}:${minutes}`);
   if (Number.isNaN(read.getTime()))
-    throw new ForeignSettingError("the session writes times in another format than ISO; check DateStyle");
+    throw new ForeignSettingError("the session writes times in a format other than ISO; check DateStyle");
   return read;
 }

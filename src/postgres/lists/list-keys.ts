@@ -12,7 +12,7 @@ import { compareIds, compileFilter } from "./filter.ts";
 import { type ListPart, mergedBy, mergedColumns, pageColumns, partsOf, sortedBy, within } from "./order.ts";
 
 const TOO_SLOW =
-  "the filter matches too few of the keys that are read in this order; order by a field that it restricts, such as expire_time";
+  "the filter is too selective for this order_by; order by a field that the filter restricts, such as expire_time";
 
 /** Returns the keys of one page. Throws `LIST_TOO_SLOW` if the database finds the keys of a filter too slowly. */
 export async function listKeys(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {

@@ -49,7 +49,7 @@ export async function grantRights(sql: Sql, role: string): Promise<void> {
       (SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = current_schema()) AS "ownsSchema",
       (SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()) AS "ownsDatabase"`;
   if (place === undefined || !place.hasRole)
-    throw invalidArgument("--grant-to", `there is no role ${role}: make it first, with CREATE ROLE … LOGIN PASSWORD …`);
+    throw invalidArgument("--grant-to", `role ${role} does not exist: create it with CREATE ROLE … LOGIN PASSWORD …`);
   await sql.unsafe(grants(place, quoted(role)).join(";\n"));
 }
 

@@ -29,13 +29,13 @@ export function openSchema(url: string): Promise<string[]> {
     const pending = await findPending(sql, migrations);
     if (pending.length === 0) return requireRights(sql);
     if (await mayMigrate(sql)) return migrate(sql, migrations);
-    throw notReady(`the database lacks ${pending.join(", ")}, which role ${await userOf(sql)} may not apply`);
+    throw notReady(`the database lacks ${pending.join(", ")}, and role ${await userOf(sql)} cannot migrate it`);
   });
 }
 
 async function requireRights(sql: Sql): Promise<string[]> {
   const { role, missing } = await readRights(sql);
-  if (missing.length > 0) throw notReady(`role ${role} lacks the rights ${missing.join(", ")}`);
+  if (missing.length > 0) throw notReady(`role ${role} lacks privileges ${missing.join(", ")}`);
   return [];
 }
 
@@ -68,7 +68,7 @@ async function createRole(sql: Sql, role: string): Promise<void> {
 function withMigrator<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promise<T> {
   return withPrimary({ url, statementTimeout: 0, prepare: false }, work).catch((error: Error) => {
     if (codeOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
-    throw notReady(`role ${parseConnectionUrl(url).user} lacks a right (${error.message})`);
+    throw notReady(`role ${parseConnectionUrl(url).user} lacks a privilege (${error.message})`);
   });
 }
 
@@ -80,6 +80,6 @@ async function userOf(sql: Sql): Promise<string> {
 function notReady(why: string): KeyholdError {
   return new KeyholdError(
     "DATABASE_UNAVAILABLE",
-    `${why}: run \`keyhold migrate\` with the URL of the owner of the schema in KEYHOLD_DATABASE_MIGRATE_URL`,
+    `${why}: set KEYHOLD_DATABASE_MIGRATE_URL to the URL of the schema owner, and run \`keyhold migrate\``,
   );
 }

@@ -44,7 +44,7 @@ function checkSignature(
     return rejected("INVALID_FORMAT", "the token does not have the header of a Keyhold JWT");
   }
   // RFC 7515 §4.1.11: no extension is supported, so a JWS with `crit` must be rejected.
-  if (Object.hasOwn(header, "crit")) return rejected("INVALID_FORMAT", "the token has a critical extension");
+  if (Object.hasOwn(header, "crit")) return rejected("INVALID_FORMAT", "the crit header is not supported");
   if (!Object.hasOwn(ALGORITHMS, alg)) return rejected("SIGNATURE_INVALID", OTHER_ALGORITHM);
   const key = keys(kid);
   if (key === undefined) return { ...rejected("SIGNATURE_INVALID", "unknown signing key"), unknownKid: true };

@@ -53,7 +53,7 @@ function checkClaims(claims: JsonObject): void {
   if (bad !== undefined) {
     throw invalidArgument(
       "custom_claims",
-      `${JSON.stringify(redactName(bad))}: in a macaroon, the name of a claim must not be empty or have white space`,
+      `${JSON.stringify(redactName(bad))}: in a macaroon, a claim name must not be empty or contain white space`,
     );
   }
 }

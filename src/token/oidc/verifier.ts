@@ -111,7 +111,7 @@ function toRejection(error: unknown): RejectedAccessToken {
 }
 
 function notAcceptable(claim: string): RejectedAccessToken {
-  return rejected("INVALID", `the claim ${claim} of the access token is not acceptable`);
+  return rejected("INVALID", `the claim ${claim} of the access token is invalid`);
 }
 
 function rejected(reason: RejectedAccessToken["reason"], message: string): RejectedAccessToken {

@@ -50,7 +50,7 @@ export function callOf(context: HandlerContext): ConnectCall {
   const existing = context.values.get(callKey);
   if (existing !== undefined) return existing;
   const request = context.values.get(requestKey);
-  if (request === undefined) throw new Error("a call without a Fastify request");
+  if (request === undefined) throw new Error("the call has no Fastify request");
   const call = new ConnectCall(context, request);
   context.values.set(callKey, call);
   return call;

@@ -60,10 +60,7 @@ export class ForwardAuthRequest implements GatewayRequest {
     if (audience === undefined) return;
     const isForeign = URI_HEADERS.some((name) => this.header(name).some((uri) => queryOf(uri) === query));
     if (isForeign)
-      throw invalidArgument(
-        "query",
-        "is the query of the client's request; configure the gateway to send its own query",
-      );
+      throw invalidArgument("query", "comes from the client's request; configure the gateway to set the query itself");
   }
 }
 
@@ -125,7 +122,7 @@ export function readTarget(target: string): ForwardAuthTarget {
     return { ...readParameters(splitForm(rest.slice(1))), clientUri: undefined, query: rest.slice(1) };
   const slash = rest.indexOf("/");
   const parameters = slash === -1 ? rest : rest.slice(0, slash);
-  if (parameters.includes("?")) throw invalidArgument("query", "must follow the path of the client's request");
+  if (parameters.includes("?")) throw invalidArgument("query", "append it to the path of the client's request");
   const clientUri = slash === -1 ? undefined : rest.slice(slash);
   return { ...readParameters(splitForm(parameters.replaceAll(";", "&"))), clientUri, query: "" };
 }

@@ -46,7 +46,7 @@ function toJson(json: JsonObject, field: DescField, texts: readonly string[]): J
   if (Object.hasOwn(json, nameIn(json, field)) || (texts.length > 1 && !isList)) {
     throw invalidArgument(field.name, "is set twice", "DUPLICATE_FIELD");
   }
-  if (!isWritable(field)) throw notAllowed(field.name, "cannot be set in the query");
+  if (!isWritable(field)) throw notAllowed(field.name, "must not be set in the query");
   const values = texts.map((text) => {
     const value = fromText(field, text);
     if (value === undefined) throw invalidArguments([notOfForm(field, text)]);

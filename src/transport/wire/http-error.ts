@@ -9,7 +9,7 @@ export const HTTP_ERRORS = {
     code: Code.PermissionDenied,
     http: 403,
     message:
-      "unless KEYHOLD_AUTH requires authentication, the Host header must be a loopback name (with KEYHOLD_AUTH=none also an IP address) or be listed in KEYHOLD_ALLOWED_HOSTS",
+      "unless KEYHOLD_AUTH requires authentication, the Host header must be a loopback name (or, with KEYHOLD_AUTH=none, an IP address) or be listed in KEYHOLD_ALLOWED_HOSTS",
   },
   ORIGIN_NOT_ALLOWED: {
     code: Code.PermissionDenied,

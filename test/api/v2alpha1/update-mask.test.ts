@@ -105,7 +105,7 @@ const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: In
   [["*", "actor_id"], FULL, /actor_id/],
   [["unknown"], FULL, /unknown/],
   [["ttl"], FULL, /contains ttl, but ttl is not set/],
-  [["expire_time"], { ttl: "1h" }, /but ttl is set/],
+  [["expire_time"], { ttl: "1h" }, /ttl is set; list ttl/],
   [[""], FULL, /is not one of/],
   [["Name"], FULL, /Name/],
   [["scopes.0"], FULL, /scopes\.0/],
@@ -113,16 +113,16 @@ const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: In
   [["metadata.*"], FULL, /^update_mask: metada… is not one of/],
   [["__proto__"], FULL, /__proto__/],
   [["constructor"], FULL, /constructor/],
-  [[], FULL, /must contain at least one of/],
-  [undefined, {}, /must contain at least one of/],
-  [undefined, { expireTime: TIME }, /^update_mask: must contain expire_time explicitly/],
+  [[], FULL, /must list at least one of/],
+  [undefined, {}, /must list at least one of/],
+  [undefined, { expireTime: TIME }, /^update_mask: must list expire_time explicitly/],
   [
     undefined,
     { actorId: "a", expireTime: TIME, ipRestriction: IP },
-    /must contain expire_time, ip_restriction explicitly/,
+    /must list expire_time, ip_restriction explicitly/,
   ],
-  [undefined, { keyId: "id" }, /must contain at least one of/],
-  [undefined, { keyId: "id", actorId: "b", ...OUTPUT_ONLY }, /must contain at least one of/],
+  [undefined, { keyId: "id" }, /must list at least one of/],
+  [undefined, { keyId: "id", actorId: "b", ...OUTPUT_ONLY }, /must list at least one of/],
 ];
 
 test.each(table(REFUSED))("%#: the mask %j is refused", (paths, key, message) => {

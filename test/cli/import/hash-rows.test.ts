@@ -85,12 +85,12 @@ const row = (fields: object) => JSON.stringify({ name: "a", actor_id: "b", ...fi
 
 const BAD_ROWS: readonly (readonly [string, string, HashDefaults])[] = [
   [
-    "raw_key_hash.value: is not hexadecimal: is the encoding TEXT_ENCODING_BASE64",
+    "raw_key_hash.value: is not hexadecimal: did you mean TEXT_ENCODING_BASE64",
     row({ hash: "G4d27ISkfrHKgHd9RyCxVzWRs7Siu0t" }),
     SHA256,
   ],
   [
-    "raw_key_hash.value: has 32 bytes, but HASH_ALGORITHM_SHA512 has 64",
+    "raw_key_hash.value: has 32 bytes; HASH_ALGORITHM_SHA512 needs 64",
     row({ hash: HASH }),
     { ...SHA256, algorithm: "sha512" },
   ],

@@ -39,10 +39,10 @@ describe("the key of an HMAC", () => {
 
   test.each([
     ["", "HEX", "key: is required"],
-    ["00ff", null, "encoding: is required: HEX, BASE64, BASE64URL or UTF8"],
-    ["0f".repeat(32), "BASE64", "key: has 64 hexadecimal digits: is the encoding TEXT_ENCODING_HEX?"],
-    ["AP8=", "HEX", "key: is not hexadecimal: is the encoding TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL?"],
-    ["-_8", "BASE64", "key: has characters of base64url, - or _: is the encoding TEXT_ENCODING_BASE64URL?"],
+    ["00ff", null, "encoding: is required: a TEXT_ENCODING_* value"],
+    ["0f".repeat(32), "BASE64", "key: has 64 hexadecimal digits: did you mean TEXT_ENCODING_HEX?"],
+    ["AP8=", "HEX", "key: is not hexadecimal: did you mean TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL?"],
+    ["-_8", "BASE64", "key: has base64url characters (- or _): did you mean TEXT_ENCODING_BASE64URL?"],
     ["hmac-secret:00ff", "HEX", "key: begins with the name of an algorithm or encoding: remove the name"],
     ["\ud800", "UTF8", "key: must be well-formed Unicode"],
     ["00".repeat(1025), "HEX", "key: has 1025 bytes; it must have 1 to 1024"],

@@ -121,7 +121,7 @@ test("text that only begins like a name or 0x is base64", () => {
 test("every violation is named", () => {
   const input = { algorithm: "SHA512", value: HEX, encoding: "HEX", prefix: "\ud800" } as const;
   expect(violationsOf(input)).toEqual([
-    "raw_key_hash.value: has 32 bytes, but HASH_ALGORITHM_SHA512 has 64: is the algorithm HASH_ALGORITHM_SHA256, HASH_ALGORITHM_SHA512_256 or HASH_ALGORITHM_HMAC_SHA256?",
+    "raw_key_hash.value: has 32 bytes; HASH_ALGORITHM_SHA512 needs 64: did you mean HASH_ALGORITHM_SHA256, HASH_ALGORITHM_SHA512_256 or HASH_ALGORITHM_HMAC_SHA256?",
     "raw_key_hash.prefix: must be well-formed Unicode",
   ]);
 });

@@ -67,7 +67,7 @@ export const importedExamples: Readonly<Record<string, Examples>> = {
       summary: "No key is imported",
       body: { requests: [KNOWN] },
       status: 409,
-      response: alreadyExists("none of the 1 keys was imported; see `details` for the reason of each", [NONE_IMPORTED]),
+      response: alreadyExists("none of the 1 keys was imported; see `details` for the errors of each", [NONE_IMPORTED]),
     },
     empty: {
       summary: "An empty batch",

@@ -43,7 +43,7 @@ export class ByteCache {
     const room = maxBytes - this.#index.byteLength;
     const slabBytes = given ?? slabBytesFor(room);
     this.#maxSlabs = Math.floor(room / slabBytes);
-    if (maxEntries < 1 || this.#maxSlabs < 1) throw new RangeError("too many cache entries for these bounds");
+    if (maxEntries < 1 || this.#maxSlabs < 1) throw new RangeError("too many cache entries for this size");
     this.#maxEntries = maxEntries;
     this.#slabBytes = slabBytes;
     this.#slabWords = slabBytes / WORD;
