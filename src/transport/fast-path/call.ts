@@ -55,6 +55,9 @@ const EMPTY = new Uint8Array();
  */
 export abstract class FastCall implements Call, CallLog {
   readonly route: FastRoute;
+  readonly method: string;
+  /** In origin form; empty over HTTP/2, where no route needs it. */
+  readonly target: string;
   /** Trailing metadata that the RPC has set. */
   trailers: Record<string, string> | undefined;
   readonly #requestHeaders: Headers;
@@ -73,8 +76,10 @@ export abstract class FastCall implements Call, CallLog {
   #headers: Map<string, string> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(route: FastRoute, context: CallContext, headers: Headers) {
+  constructor(route: FastRoute, context: CallContext, headers: Headers, method: string, target: string) {
     this.route = route;
+    this.method = method;
+    this.target = target;
     this.context = context;
     this.#requestHeaders = headers;
     this.id = requestIdOf(headers["x-request-id"]);
@@ -94,9 +99,6 @@ export abstract class FastCall implements Call, CallLog {
     return headersOf(this.#requestHeaders);
   }
 
-  abstract get method(): string;
-  /** In origin form; empty over HTTP/2, where no route needs it. */
-  abstract get target(): string;
   abstract get peerAddress(): string;
   abstract get certificateSubject(): string | undefined;
 

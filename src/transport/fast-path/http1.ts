@@ -8,23 +8,19 @@ import { type Head, readHead, writeResponse } from "./http1-message.ts";
 /** A call over HTTP/1.1, whose body is complete when it is created. */
 class Http1Call extends FastCall {
   readonly #connection: Http1Connection;
-  readonly method: string;
-  readonly target: string;
 
   constructor(route: FastRoute, context: CallContext, head: Head, body: Uint8Array, connection: Http1Connection) {
-    super(route, context, head.headers);
+    super(route, context, head.headers, head.method, head.target);
     this.#connection = connection;
-    this.method = head.method;
-    this.target = head.target;
     this.body = body;
   }
 
   get peerAddress(): string {
-    return this.#connection.peerAddress;
+    return this.#connection.socket.remoteAddress ?? "";
   }
 
   get certificateSubject(): string | undefined {
-    return this.#connection.certificateSubject;
+    return certificateSubjectOf(this.#connection.socket);
   }
 
   protected respond(answer: Answer): void {
@@ -70,7 +66,7 @@ const NOTHING: Buffer = Buffer.alloc(0);
  * the connection goes to Node's parser for good, with that request unread.
  */
 class Http1Connection {
-  readonly #socket: Socket;
+  readonly socket: Socket;
   readonly #options: Http1Options;
   /** Called when the connection is closed or handed over. */
   readonly #left: () => void;
@@ -84,7 +80,7 @@ class Http1Connection {
   #isDraining = false;
 
   constructor(socket: Socket, options: Http1Options, left: () => void) {
-    this.#socket = socket;
+    this.socket = socket;
     this.#options = options;
     this.#left = left;
     socket.setTimeout(options.limits.keepAliveTimeout);
@@ -102,7 +98,7 @@ class Http1Connection {
 
   /** Closes the connection unless a request is in flight or has partly arrived. */
   closeIfIdle(): void {
-    if (this.#current === undefined && this.#rest.length === 0) this.#socket.destroySoon();
+    if (this.#current === undefined && this.#rest.length === 0) this.socket.destroySoon();
   }
 
   readonly #onData = (bytes: Buffer): void => {
@@ -115,8 +111,8 @@ class Http1Connection {
   /** The client may have closed its sending side alone: a call in flight is answered before the connection closes. */
   readonly #onEnd = (): void => {
     if (this.#current !== undefined) this.#isDraining = true;
-    else if (this.#rest.length > 0) this.#options.node.cutShort(this.#socket);
-    else this.#socket.destroySoon();
+    else if (this.#rest.length > 0) this.#options.node.cutShort(this.socket);
+    else this.socket.destroySoon();
   };
 
   readonly #onClose = (): void => {
@@ -131,12 +127,12 @@ class Http1Connection {
   };
 
   readonly #onTimeout = (): void => {
-    this.#socket.destroy();
+    this.socket.destroy();
   };
 
   /** A client that does not read its responses gets no more of them. */
   #isBusy(): boolean {
-    return this.#current !== undefined || this.#socket.writableNeedDrain || !this.#socket.writable;
+    return this.#current !== undefined || this.socket.writableNeedDrain || !this.socket.writable;
   }
 
   /**
@@ -144,8 +140,8 @@ class Http1Connection {
    * Node's parser could not take the connection over.
    */
   #pause(): void {
-    this.#socket.pause();
-    if (this.#rest.length > 0) this.#socket.unshift(this.#rest);
+    this.socket.pause();
+    if (this.#rest.length > 0) this.socket.unshift(this.#rest);
     this.#rest = NOTHING;
     this.#reads = 0;
   }
@@ -185,36 +181,28 @@ class Http1Connection {
     return false;
   }
 
-  get peerAddress(): string {
-    return this.#socket.remoteAddress ?? "";
-  }
-
-  get certificateSubject(): string | undefined {
-    return certificateSubjectOf(this.#socket);
-  }
-
   /** Writes the response to the call in flight. */
   send(call: Http1Call, answer: Answer): void {
     if (this.#current !== call) return;
     this.#current = undefined;
     const { keepAliveTimeout } = this.#options.limits;
     try {
-      writeResponse(this.#socket, answer, this.#isDraining ? null : Math.floor(keepAliveTimeout / 1000));
+      writeResponse(this.socket, answer, this.#isDraining ? null : Math.floor(keepAliveTimeout / 1000));
     } catch (error) {
-      this.#socket.destroy();
+      this.socket.destroy();
       throw error;
     }
-    if (this.#isDraining) this.#socket.destroySoon();
+    if (this.#isDraining) this.socket.destroySoon();
     else if (!this.#isServing) this.#continue();
   }
 
   #continue(): void {
     if (this.#rest.length > 0) this.#serve();
-    if (this.#socket.isPaused() && !this.#isBusy()) this.#socket.resume();
+    if (this.socket.isPaused() && !this.#isBusy()) this.socket.resume();
   }
 
   #handOver(): false {
-    const socket = this.#socket;
+    const socket = this.socket;
     clearTimeout(this.#timer);
     socket.off("data", this.#onData).off("end", this.#onEnd).off("close", this.#onClose);
     socket.off("drain", this.#onDrain).off("timeout", this.#onTimeout).off("error", ignore);

@@ -12,18 +12,10 @@ export class Http2Call extends FastCall {
 
   /** Receives the body, and starts when it is complete. */
   constructor(route: FastRoute, context: CallContext, headers: IncomingHttpHeaders, stream: ServerHttp2Stream) {
-    super(route, context, headers);
+    super(route, context, headers, "POST", "");
     this.#stream = stream;
     this.#buffer = new BodyBuffer(route.maxBodyBytes, context.budget, this);
     listen(stream, this);
-  }
-
-  get method(): string {
-    return "POST";
-  }
-
-  get target(): string {
-    return "";
   }
 
   get peerAddress(): string {

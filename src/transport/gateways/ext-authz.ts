@@ -34,7 +34,7 @@ export const MAX_CHECK_BYTES = 2 ** 20;
 
 /** Answers checks. No function throws or rejects. */
 export interface Check extends Pipeline<CheckedRequest, CheckAnswer> {
-  /** Reads the message of an admitted call. That of a gateway that is refused is not read; one that is malformed is denied. */
+  /** Reads the message of an admitted call. That of a denied gateway is not read; a malformed one is denied. */
   read(bytes: Uint8Array, call: Call): CheckedRequest;
 }
 
@@ -53,23 +53,18 @@ export function createCheck(
   const handler = (checked: CheckedRequest) => authorize(new EnvoyRequest(checked, clientAddressOf));
   const endpoint = { name: EXT_AUTHZ, method, policy: GATEWAY_SCOPE, mayAnswerFromCache: true, handler };
   const pipeline = createPipeline(endpoint, guard, limiter, tracing);
-  const refusals = new WeakMap<Call, GatewayDecision>();
-  const refuse = (error: unknown, call: Call): Principal => {
-    refusals.set(call, failed(error));
-    return REFUSED;
-  };
+  const denials = new WeakMap<Call, GatewayDecision>();
   const admit = (call: Call): MaybePromise<Principal> => {
+    const deny = (error: unknown): Principal => {
+      denials.set(call, failed(error));
+      return DENIED;
+    };
     // A call with a slow body is admitted twice.
-    if (refusals.has(call)) return REFUSED;
-    return recover(
-      () => pipeline.admit(call),
-      (error) => refuse(error, call),
-    );
+    return denials.has(call) ? DENIED : recover(() => pipeline.admit(call), deny);
   };
   const decide = (checked: CheckedRequest, caller: Principal, call: Call): MaybePromise<GatewayDecision> => {
-    const refusal = refusals.get(call);
-    if (refusal !== undefined) return refusal;
-    return recover(() => andThen(pipeline.invoke(checked, caller, call), (one) => logCode(one, call)), failed);
+    const work = () => andThen(pipeline.invoke(checked, caller, call), (decision) => logCode(decision, call));
+    return denials.get(call) ?? recover(work, failed);
   };
   const invoke = (checked: CheckedRequest, caller: Principal, call: Call): MaybePromise<CheckAnswer> =>
     andThen(decide(checked, caller, call), (decision) => {
@@ -77,12 +72,12 @@ export function createCheck(
       return answerTo(decision, checked.fields);
     });
   const read: Check["read"] = (bytes, call) => {
-    if (refusals.has(call)) return UNREAD;
+    if (denials.has(call)) return UNREAD;
     try {
-      return decode(bytes);
+      return decodeBinary(CheckRequestSchema, bytes, LIMITS, decodeCheckRequest);
     } catch (error) {
       const denial = failed(error);
-      refusals.set(call, logCode(denial, call));
+      denials.set(call, logCode(denial, call));
       return UNREAD;
     }
   };
@@ -91,11 +86,6 @@ export function createCheck(
 
 const LIMITS = valueLimits(MAX_CHECK_BYTES);
 
-/** Throws `INVALID_ARGUMENT`. */
-function decode(bytes: Uint8Array): CheckedRequest {
-  return decodeBinary(CheckRequestSchema, bytes, LIMITS, decodeCheckRequest);
-}
-
 /** The pipeline has logged the code of a failure. */
 function logCode(decision: GatewayDecision, call: Call): GatewayDecision {
   if (decision.status !== 200) call.log.add({ code: codeOfStatus(decision.status) });
@@ -103,7 +93,7 @@ function logCode(decision: GatewayDecision, call: Call): GatewayDecision {
 }
 
 /** The caller of a call that is answered with a denial. */
-const REFUSED: Principal = Object.freeze({
+const DENIED: Principal = Object.freeze({
   ...{ subject: "anonymous", method: "none", scopes: [], restrictions: UNRESTRICTED },
   ...{ clientAddress: "", userAgent: "", callId: "" },
 });

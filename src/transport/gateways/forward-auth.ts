@@ -55,9 +55,11 @@ export function registerForwardAuth(
   };
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const call = new RestCall(reply);
-    const decision = await call.logged(decide(call, request));
-    onDecision(decision.status);
-    send(reply, decision);
+    const { status, headers, body } = await call.logged(decide(call, request));
+    onDecision(status);
+    reply.code(status).header("content-length", Buffer.byteLength(body));
+    for (const [name, value] of headers) reply.header(name, value);
+    reply.send(body === "" ? undefined : body);
     // The body is not read, but drained, so that the connection can serve the next request.
     request.raw.resume();
   };
@@ -65,10 +67,4 @@ export function registerForwardAuth(
     if (isForwardAuth(request.raw.url ?? "")) serve(request, reply).catch(next);
     else next();
   });
-}
-
-function send(reply: FastifyReply, { status, headers, body }: GatewayDecision): void {
-  reply.code(status).header("content-length", Buffer.byteLength(body));
-  for (const [name, value] of headers) reply.header(name, value);
-  reply.send(body === "" ? undefined : body);
 }

@@ -43,7 +43,7 @@ export function createHttp2(
     const streams = sessions.get(stream.session);
     streams?.add(stream, isDraining);
     limitRequest(stream);
-    if (!isOfServer(stream) || !interceptor?.takeStream(stream, headers)) makeRequest(stream, headers, ...rest);
+    if (!interceptor?.takeStream(stream as ServerHttp2Stream, headers)) makeRequest(stream, headers, ...rest);
     // The client has reset it already.
     if (streams === undefined) interceptor?.closeStream(stream);
   });
@@ -148,11 +148,6 @@ function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
   session.once("close", () => clearInterval(timer));
 }
 
-/** Node's types do not say whether a stream is the server's. */
-function isOfServer(stream: Http2Stream): stream is ServerHttp2Stream {
-  return "respond" in stream;
-}
-
 /** Node's conversion of a stream to its compatibility API: its first listener, which is not exported. */
 function takeStreamListener(server: Http2Server) {
   const [listener] = server.listeners("stream");
@@ -173,14 +168,13 @@ function requestLimit(timeout: number): (stream: Http2Stream) => void {
   const check = () => {
     const streams = fresh;
     fresh = [];
-    for (const stream of streams) if (!stream.readableEnded && !stream.destroyed) cancelAfter(stream, timeout);
+    for (const stream of streams) {
+      if (stream.readableEnded || stream.destroyed) continue;
+      const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
+      stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
+    }
   };
   return (stream) => {
     if (!stream.endAfterHeaders && fresh.push(stream) === 1) setImmediate(check);
   };
-}
-
-function cancelAfter(stream: Http2Stream, timeout: number): void {
-  const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
-  stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
 }

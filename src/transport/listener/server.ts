@@ -71,12 +71,20 @@ export class ListenerServer extends Server {
     this.#acceptor = certificate
       ? createTlsAcceptor(certificate, timeout, decided)
       : createPlainAcceptor(timeout, decided);
-    this.on("connection", (socket) => this.#accept(socket));
+    this.on("connection", (socket) => {
+      this.#accepted++;
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+      this.#acceptor.accept(socket);
+    });
     this.on("request", (request, response) => {
       // When a connection ends, Node emits "error" on queued messages whose handlers are gone; unhandled, it would end the process.
       request.on("error", ignore);
       response.on("error", ignore);
-      this.#track(response);
+      // HTTP/2 responses pass here too; their sessions track themselves.
+      if (!(response instanceof ServerResponse)) return;
+      if (this.#closing) response.shouldKeepAlive = false;
+      this.#responses.add(response);
     });
     this.on("request", listener);
   }
@@ -115,20 +123,6 @@ export class ListenerServer extends Server {
     if (last === undefined || last.writableFinished) then();
     // Before Node's listener, which ends the socket of a client that has closed its sending side.
     else last.prependOnceListener("finish", then);
-  }
-
-  #accept(socket: Socket): void {
-    this.#accepted++;
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
-    this.#acceptor.accept(socket);
-  }
-
-  #track(response: ServerResponse): void {
-    // HTTP/2 responses pass here too; their sessions track themselves.
-    if (!(response instanceof ServerResponse)) return;
-    if (this.#closing) response.shouldKeepAlive = false;
-    this.#responses.add(response);
   }
 
   #drain(): void {

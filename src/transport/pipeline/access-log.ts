@@ -105,11 +105,11 @@ export function createAccessLogWriter(logger: FastifyBaseLogger): WriteEntry {
     return (entry) => logger.info(recordOf(entry), "request");
   }
   let [now, head] = [0, ""];
-  /** The start of the line, which the lines of a millisecond share. */
+  /** The start of the line, which the lines of a millisecond share. Not `a + b`, a tree that V8 walks each time that it is written. */
   const headNow = (): string => {
     const before = now;
     now = systemClock.now();
-    if (now !== before) head = flat([start, time(), bindings ?? "", ',"reqId":"']);
+    if (now !== before) head = [start, time(), bindings ?? "", ',"reqId":"'].join("");
     return head;
   };
   return (entry) => {
@@ -141,10 +141,5 @@ const membersOf = memoize((fields: LogFields): string => {
     const value = fields[name] ?? "";
     parts.push(',"', name, '":', typeof value === "number" ? value : quote(value));
   }
-  return flat(parts);
-});
-
-/** V8 represents `a + b` as a tree, which it walks each time that a line with it is written; `join` copies. */
-function flat(parts: readonly unknown[]): string {
   return parts.join("");
-}
+});

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
 import type { Headers } from "../wire/headers.ts";
 import { HttpError, type HttpErrorReason } from "../wire/http-error.ts";
@@ -64,24 +64,22 @@ function isAllowedOrigin(origin: string, host: string, { origins }: RequestPolic
 
 /** Rejects requests by their host, origin and proxy, before their bodies are read. */
 export function checkHosts(fastify: FastifyInstance, rejectionOf: CheckHost): void {
-  fastify.addHook("onRequest", (request, _reply, next) => {
-    requireOneHost(request);
-    const reason = rejectionOf(request.headers);
+  fastify.addHook("onRequest", ({ headers, raw }, _reply, next) => {
+    const reason = hasOneHost(headers, raw.httpVersion) ? rejectionOf(headers) : "HTTP_MALFORMED";
     if (reason !== undefined) throw new HttpError(reason);
     // Connect requires a host, which HTTP/1.0 may omit.
-    if (request.raw.httpVersion === "1.0") request.raw.headers.host ??= "localhost";
+    if (raw.httpVersion === "1.0") raw.headers.host ??= "localhost";
     next();
   });
 }
 
 /**
- * Rejects a request without exactly one well-formed `Host` or `:authority` (RFC 9112 §3.2), because a proxy may have interpreted another
- * one. HTTP/1.0 may omit it. What Node treats as HTTP/0.9 is a request line without a version.
+ * Returns whether there is exactly one well-formed `Host` or `:authority` (RFC 9112 §3.2): a proxy may have interpreted another one.
+ * HTTP/1.0 may omit it. What Node treats as HTTP/0.9 is a request line without a version.
  */
-function requireOneHost({ headers, raw }: FastifyRequest): void {
+function hasOneHost(headers: Headers, httpVersion: string): boolean {
   const host = headers[":authority"] ?? headers.host;
-  const isGood = host === undefined ? raw.httpVersion === "1.0" : raw.httpVersion !== "0.9" && isHost(String(host));
-  if (!isGood) throw new HttpError("HTTP_MALFORMED");
+  return host === undefined ? httpVersion === "1.0" : httpVersion !== "0.9" && isHost(String(host));
 }
 
 /** Characters that no host and port contain (RFC 3986 §3.2), though a URL may. Node joins two Host fields with a comma. */

@@ -79,14 +79,12 @@ export class PathRouter<T> {
     const segments = path.slice(1).split("/");
     const last = segments.at(-1) ?? "";
     const colon = last.lastIndexOf(":");
-    if (colon !== -1) {
-      const found = this.#lookUp(method, segments.with(-1, last.slice(0, colon)), last.slice(colon + 1));
-      if (found.kind !== "unknown") return found;
-    }
-    const found = this.#lookUp(method, segments);
+    const withVerb =
+      colon === -1 ? undefined : this.#lookUp(method, segments.with(-1, last.slice(0, colon)), last.slice(colon + 1));
+    const found = withVerb ?? this.#lookUp(method, segments);
     // With a colon in the data of another method, a verb is meant.
-    const isUnknown = found.kind === "unknown" || (found.kind === "wrong-method" && /:|%3a/i.test(last));
-    return isUnknown ? { kind: "unknown", nearest: this.#nearestTo(path) } : found;
+    const isMisspelt = withVerb === undefined && found?.kind === "wrong-method" && /:|%3a/i.test(last);
+    return found === undefined || isMisspelt ? { kind: "unknown", nearest: this.#nearestTo(path) } : found;
   }
 
   /** Finds the template without common mistakes: a slash at the end, an encoded colon, a misspelt verb. */
@@ -99,12 +97,15 @@ export class PathRouter<T> {
     return matching.find((bound) => bound.verb === nearest)?.text;
   }
 
-  #lookUp(method: string, raw: readonly string[], verb?: string): Lookup<T> {
+  #lookUp(method: string, raw: readonly string[], verb?: string): Lookup<T> | undefined {
     const segments = raw.map(decodeSegment);
     const matching = this.#bound.filter((bound) => bound.verb === verb && isMatch(bound, segments));
     const found = matching.find((bound) => bound.method === method || (method === "HEAD" && bound.method === "GET"));
     if (found !== undefined) return { kind: "found", value: found.value, segments };
-    return matching.length === 0 ? { kind: "unknown" } : { kind: "wrong-method", allowed: allowedBy(matching) };
+    if (matching.length === 0) return undefined;
+    const names = new Set(matching.map((bound) => bound.method));
+    if (names.has("GET")) names.add("HEAD");
+    return { kind: "wrong-method", allowed: [...names].sort() };
   }
 }
 
@@ -122,10 +123,4 @@ function decodeSegment(raw: string): string {
   } catch {
     return "";
   }
-}
-
-function allowedBy(matching: readonly Bound<unknown>[]): readonly string[] {
-  const names = new Set(matching.map(({ method }) => method));
-  if (names.has("GET")) names.add("HEAD");
-  return [...names].sort();
 }
