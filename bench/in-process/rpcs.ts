@@ -7,8 +7,8 @@ import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { readConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { createSigning } from "../../src/signing/signing.ts";
+import { createRpc } from "../../src/transport/pipeline/call-pipeline.ts";
 import { ConcurrencyLimiter } from "../../src/transport/pipeline/concurrency-limiter.ts";
-import { createRpc } from "../../src/transport/pipeline/rpc-pipeline.ts";
 import { createLastUsed } from "../../src/verify/last-used.ts";
 
 export interface OpenRpcs {

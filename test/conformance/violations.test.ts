@@ -10,7 +10,7 @@ import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.j
 import { toConnectError } from "../../src/api/errors.ts";
 import { parseValid } from "../../src/api/validation.ts";
 import { attempt, INVALID_REASONS, MAX_VIOLATIONS } from "../../src/domain/errors.ts";
-import { grpcStatus } from "../../src/transport/wire/grpc-error.ts";
+import { grpcStatus } from "../../src/transport/wire/grpc.ts";
 import { table } from "../support/conformance.ts";
 import { draft, issued as issue } from "../support/protocols/keys.ts";
 import { useProtocols } from "../support/protocols/protocols.ts";

@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import postgres from "postgres";
 import { createRegistry } from "../../src/observability/metrics/registry.ts";
 import { uncaughtMetric } from "../../src/server/metrics.ts";
-import { sniff } from "../../src/transport/listener/protocol-detection.ts";
+import { sniff } from "../../src/transport/listener/acceptor.ts";
 import { listenLocally } from "../support/listen.ts";
 import { frame } from "../support/wire.ts";
 

@@ -7,7 +7,7 @@ import type { Rpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
 import { boundDeadlines } from "../wire/deadline.ts";
 import { renderError } from "../wire/error-handler.ts";
-import { unescapeMessage } from "../wire/grpc-error.ts";
+import { unescapeMessage } from "../wire/grpc.ts";
 import { HttpError, type HttpErrorReason, methodNotAllowed } from "../wire/http-error.ts";
 import { JSON_OPTIONS } from "../wire/json/reader.ts";
 import type { ReadBody } from "../wire/request-body.ts";

@@ -13,7 +13,7 @@ import type { Guard } from "../../auth/guard.ts";
 import type { Policy } from "../../domain/admin-scopes.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { untilDeadline } from "../wire/deadline.ts";
-import { unexpectedCompression } from "../wire/grpc-frame.ts";
+import { unexpectedCompression } from "../wire/grpc.ts";
 import { HttpError } from "../wire/http-error.ts";
 import { malformed } from "../wire/protobuf.ts";
 import { rpcName, toLoggedError } from "../wire/protocol.ts";

@@ -6,7 +6,7 @@ import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { CONNECT_DEADLINE, GRPC_DEADLINE, untilDeadline } from "../wire/deadline.ts";
-import { HEAD_BYTES, isCompressed, unframe } from "../wire/grpc-frame.ts";
+import { HEAD_BYTES, isCompressed, unframe } from "../wire/grpc.ts";
 import { HttpError } from "../wire/http-error.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { type JSON_OPTIONS, readJsonMessage } from "../wire/json/reader.ts";

@@ -4,7 +4,6 @@ import { systemClock } from "../../lib/clock.ts";
 import type { Headers } from "../wire/headers.ts";
 import type { Answer } from "./call.ts";
 
-/** The head of a request (RFC 9112 §2.1). */
 export interface Head {
   readonly method: string;
   /** In origin form (RFC 9112 §3.2.1). */

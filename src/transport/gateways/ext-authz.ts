@@ -23,7 +23,6 @@ import type { GatewayProtocol } from "./forward-auth.ts";
 
 const method = Authorization.method.check;
 
-/** Its name in the log, metrics and traces. */
 export const EXT_AUTHZ = rpcName({ method });
 
 /** The headers of the gateway's own token: the metadata of a call are not its client's. */

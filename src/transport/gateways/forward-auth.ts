@@ -10,7 +10,6 @@ import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { RestCall } from "../wire/fastify-call.ts";
 import { ForwardAuthRequest, isForwardAuth } from "./forward-auth-request.ts";
 
-/** Its name in the log, metrics and traces. */
 export const FORWARD_AUTH = "keyhold.v2alpha1.Gateways/ForwardAuth";
 
 /** The header of the gateway's own token. `Authorization` is the client's. */

@@ -10,13 +10,12 @@ import type { Tracing } from "../../observability/tracing.ts";
 import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { errorResponse, jsonFields } from "../wire/error-body.ts";
-import { RestCall } from "../wire/fastify-call.ts";
+import type { RestCall } from "../wire/fastify-call.ts";
 import { mediaTypePattern } from "../wire/headers.ts";
 import { HttpError, methodNotAllowed } from "../wire/http-error.ts";
-import { type Json, sendJson } from "../wire/json-response.ts";
+import { type Json, jsonHandler } from "../wire/json-response.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
 
-/** Its name in the log, metrics and traces. */
 export const INTROSPECTION = "keyhold.v2alpha1.Introspection/Introspect";
 
 const PATH = "/v2alpha1/introspect";
@@ -61,19 +60,14 @@ export function registerIntrospection(
     const principal = body === NO_BODY ? admitted : await pipeline.admit(call);
     return JSON.stringify(await pipeline.invoke(body, principal, call));
   };
-  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const call = new RestCall(reply);
-    try {
-      return sendJson(request, reply, await call.logged(answer(call, request)));
-    } catch (error) {
-      // The body of a rejected request is drained so that the connection can serve the next request.
-      request.raw.resume();
+  const serve = jsonHandler(answer);
+  const handler = (request: FastifyRequest, reply: FastifyReply) =>
+    serve(request, reply).catch((error) => {
       if (!(error instanceof ConnectError)) throw error;
       const { code, status, headers, body } = oauthError(error, POLICY);
-      call.log.add({ code: status });
+      if (request.logFields !== undefined) request.logFields.code = status;
       return reply.code(code).headers(headers).send(body);
-    }
-  };
+    });
   // In every method: the error of another than POST has the form of OAuth too. A preflight request is handled by CORS before.
   fastify.route({ method: fastify.supportedMethods, url: PATH, exposeHeadRoute: false, handler });
 }

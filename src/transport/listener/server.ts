@@ -1,11 +1,17 @@
 import { type RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
-import { type Acceptor, type Certificate, createPlainAcceptor, createTlsAcceptor, destroy } from "./acceptor.ts";
+import {
+  type Acceptor,
+  type Certificate,
+  createPlainAcceptor,
+  createTlsAcceptor,
+  destroy,
+  type Protocol,
+} from "./acceptor.ts";
 import { createHttp2, type Http2 } from "./http2.ts";
 import { InFlightResponses } from "./in-flight-responses.ts";
 import type { ListenerLimits } from "./limits.ts";
-import type { Protocol } from "./protocol-detection.ts";
 import type { Http1Connections, RequestInterceptor } from "./request-interceptor.ts";
 
 export interface ListenerOptions {

@@ -1,6 +1,9 @@
+import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { logKeys } from "../../api/log-fields.ts";
-import type { Call } from "../../api/rpc.ts";
+import type { Implementation } from "../../api/row.ts";
+import type { Call, Rpc } from "../../api/rpc.ts";
+import { parseValid } from "../../api/validation.ts";
 import type { Guard, GuardedRpc } from "../../auth/guard.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
@@ -8,7 +11,7 @@ import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { networkOf } from "../../lib/network.ts";
 import type { RpcSpan, Tracing } from "../../observability/tracing.ts";
-import { toLoggedError } from "../wire/protocol.ts";
+import { rpcName, toLoggedError } from "../wire/protocol.ts";
 import { type ConcurrencyLimiter, countedCaller } from "./concurrency-limiter.ts";
 
 /** Internal errors and unavailable dependencies: logged with their cause. Other codes are client errors. */
@@ -127,4 +130,24 @@ function tracePipeline<Request, Response>(
       return spans.get(call)?.run(work) ?? work();
     },
   };
+}
+
+/** The default of every RPC. */
+const MAX_REQUEST_BYTES = 2 ** 20;
+
+/** Decorates an implementation with authorization, validation, load shedding, the error table and tracing. Every transport uses it. */
+export function createRpc(
+  implementation: Implementation,
+  guard: Guard,
+  limiter: ConcurrencyLimiter,
+  tracing?: Tracing,
+): Rpc {
+  const { method, maxRequestBytes = MAX_REQUEST_BYTES, acceptsCompression, handler } = implementation;
+  const endpoint = {
+    ...implementation,
+    name: rpcName(implementation),
+    handler: (request: Message) => parseValid(method.input, request, handler),
+  };
+  const pipeline = createPipeline<Message, MessageInitShape<typeof method.output>>(endpoint, guard, limiter, tracing);
+  return { method, maxRequestBytes, acceptsCompression, ...pipeline };
 }

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
 import { createRegistry } from "@bufbuild/protobuf";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
-import { RestCall } from "../wire/fastify-call.ts";
+import type { RestCall } from "../wire/fastify-call.ts";
 import { mediaTypePattern } from "../wire/headers.ts";
 import { HttpError, methodNotAllowed } from "../wire/http-error.ts";
-import { type Json, sendJson } from "../wire/json-response.ts";
+import { type Json, jsonHandler } from "../wire/json-response.ts";
 import { withImports, yieldIfLong } from "../wire/protobuf.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
@@ -85,16 +85,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const response = await rpc.invoke(message, principal, call);
     return encodeResponse(rpc.method.output, response, registry);
   };
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const call = new RestCall(reply);
-    try {
-      return sendJson(request, reply, await call.logged(answer(call, request)));
-    } catch (error) {
-      // The body of a rejected request is drained so that the connection can serve the next request.
-      request.raw.resume();
-      throw error;
-    }
-  };
+  return jsonHandler(answer);
 }
 
 function findRoute(router: PathRouter<Route>, method: string, path: string) {

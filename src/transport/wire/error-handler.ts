@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { toConnectError } from "../../api/errors.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import { errorResponse } from "./error-body.ts";
-import { asGrpcError, grpcStatus, grpcTypeOf } from "./grpc-error.ts";
+import { asGrpcError, grpcStatus, grpcTypeOf } from "./grpc.ts";
 import { HttpError, type HttpErrorReason } from "./http-error.ts";
 import { codeName } from "./protocol.ts";
 

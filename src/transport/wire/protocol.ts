@@ -4,7 +4,6 @@ import { toConnectError } from "../../api/errors.ts";
 import type { CallLog } from "../../api/rpc.ts";
 import { STATUSES } from "./http-error.ts";
 
-/** The protocol of a call. */
 export type Protocol = "rest" | "connect" | "grpc" | "grpc_web";
 
 /** The code of a successful call. */

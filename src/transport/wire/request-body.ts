@@ -100,7 +100,6 @@ export class BodyBuffer implements Linked<BodyBuffer> {
   }
 }
 
-/** Reads complete request bodies. */
 export type ReadBody = (raw: IncomingMessage, limit: number) => Promise<Uint8Array>;
 
 export const NO_BODY = new Uint8Array();

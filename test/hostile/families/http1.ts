@@ -1,4 +1,4 @@
-import { namesNoHttp } from "../../../src/transport/listener/protocol-detection.ts";
+import { namesNoHttp } from "../../../src/transport/listener/acceptor.ts";
 import type { Seeded } from "../../support/seeded.ts";
 import { http1Answers } from "../answers.ts";
 import { CALLS, type CallTarget, type Field, OTHER_REQUESTS } from "../calls.ts";

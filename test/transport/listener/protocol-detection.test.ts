@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { namesNoHttp, protocolOf } from "../../../src/transport/listener/protocol-detection.ts";
+import { namesNoHttp, protocolOf } from "../../../src/transport/listener/acceptor.ts";
 import { PREFACE } from "../../support/http2-wire.ts";
 
 describe("the protocol of a connection's first bytes", () => {

@@ -9,8 +9,8 @@ import { rowOf } from "../../../src/api/v2alpha1/rpcs.ts";
 import type { Guard } from "../../../src/auth/guard.ts";
 import type { Principal } from "../../../src/domain/principal.ts";
 import type { MaybePromise } from "../../../src/lib/maybe-promise.ts";
+import { createRpc } from "../../../src/transport/pipeline/call-pipeline.ts";
 import { ConcurrencyLimiter } from "../../../src/transport/pipeline/concurrency-limiter.ts";
-import { createRpc } from "../../../src/transport/pipeline/rpc-pipeline.ts";
 import { operator } from "../../support/principal.ts";
 
 const { batchVerifyApiKeys, revokeApiKey, verifyApiKey } = ApiKeysService.method;

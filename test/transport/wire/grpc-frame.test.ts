@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HEAD_BYTES, unframe } from "../../../src/transport/wire/grpc-frame.ts";
+import { HEAD_BYTES, unframe } from "../../../src/transport/wire/grpc.ts";
 
 const LIMIT = 70_000;
 
