@@ -1,7 +1,7 @@
 import { checkAll, invalidArgument } from "../../domain/errors.ts";
 import type { HashAlgorithm, HashSchemeSpec, TextEncoding } from "../../domain/raw-key-hash.ts";
 import { algorithmsOfSize, FAST_ALGORITHMS, type FastHashAlgorithm, isFastAlgorithm } from "../algorithms.ts";
-import { formatParameters } from "../phc/parameters.ts";
+import { algorithmOf, formatParameters } from "../phc/parameters.ts";
 import { parsePhc } from "../phc/parse.ts";
 import { decodeBytes, isHexText } from "./text-encoding.ts";
 
@@ -71,14 +71,15 @@ function parseSlowHash(input: RawKeyHashInput, phc: string): ParsedRawKeyHash {
     () => rejectBesidePhc(input.encoding, "raw_key_hash.encoding"),
     () => rejectBesidePhc(input.hmacKeyId, "raw_key_hash.hmac_key_id"),
   );
-  if (parameters.algorithm === "BCRYPT" && Buffer.byteLength(prefix + suffix) > MAX_BCRYPT_AFFIX_BYTES) {
+  const algorithm = algorithmOf(parameters);
+  if (algorithm === "BCRYPT" && Buffer.byteLength(prefix + suffix) > MAX_BCRYPT_AFFIX_BYTES) {
     throw invalidArgument(
       "raw_key_hash",
       `prefix and suffix exceed ${MAX_BCRYPT_AFFIX_BYTES} bytes; with the raw key, bcrypt hashes only the first 72 bytes`,
       "STRING_TOO_LONG",
     );
   }
-  const scheme = { algorithm: parameters.algorithm, prefix, suffix, hmacKeyId: null };
+  const scheme = { algorithm, prefix, suffix, hmacKeyId: null };
   return { scheme, parameters: formatParameters(parameters), output };
 }
 

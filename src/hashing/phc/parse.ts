@@ -1,23 +1,9 @@
 import { decodeBcryptBase64, encodeBcryptBase64 } from "./bcrypt-base64.ts";
 import { parseFields, requireParameter } from "./fields.ts";
 import { invalidPhc } from "./invalid-phc.ts";
-import { requireLimits } from "./limits.ts";
 import { rejectLookAlike } from "./look-alikes.ts";
-import type { Argon2Parameters, BcryptParameters, ScryptParameters, SlowHash } from "./parameters.ts";
+import { requireLimits, SLOW_FORMATS, type SlowHash, type SlowHashParameters } from "./parameters.ts";
 import { parsePbkdf2 } from "./pbkdf2.ts";
-
-/** A format of slow hashes. `parse` checks no limits; it throws `INVALID_ARGUMENT`. */
-interface Format {
-  readonly matches: RegExp;
-  readonly parse: (text: string) => SlowHash;
-}
-
-const FORMATS: readonly Format[] = [
-  { matches: /^\$2[aby]\$/, parse: parseBcrypt },
-  { matches: /^\$argon2(?:id?|d)\$/, parse: parseArgon2 },
-  { matches: /^\$scrypt\$/, parse: parseScrypt },
-  { matches: /^\$pbkdf2(?:-sha1|-sha256|-sha512)?\$/, parse: parsePbkdf2 },
-];
 
 const ALLOWED =
   "$2a$, $2b$, $2y$, $argon2id$, $argon2i$, $argon2d$, $scrypt$, $pbkdf2-sha256$, $pbkdf2-sha512$, $pbkdf2-sha1$";
@@ -39,7 +25,18 @@ export function parsePhc(text: string): SlowHash {
 
 /** Parses a hash of any cost. Returns undefined if it is in no supported format; throws `INVALID_ARGUMENT` if it is malformed. */
 export function parseFormat(text: string): SlowHash | undefined {
-  return FORMATS.find(({ matches }) => matches.test(text))?.parse(text);
+  const [, id = ""] = /^\$([^$]+)\$/.exec(text) ?? [];
+  if (/^2[aby]$/.test(id)) return parseBcrypt(text);
+  // As in passlib.
+  if (id === "pbkdf2") return parsePbkdf2(text, "pbkdf2-sha1");
+  if (!isFormat(id)) return undefined;
+  return id === "pbkdf2-sha1" || id === "pbkdf2-sha256" || id === "pbkdf2-sha512"
+    ? parsePbkdf2(text, id)
+    : parseInOrder(text, id);
+}
+
+function isFormat(id: string): id is SlowHashParameters["id"] {
+  return Object.hasOwn(SLOW_FORMATS, id);
 }
 
 /** 22 digits of the salt (16 bytes) and 31 of the output (23 bytes). */
@@ -47,7 +44,7 @@ const BCRYPT = /^\$2[aby]\$(\d\d)\$([./A-Za-z0-9]{22})([./A-Za-z0-9]{31})$/;
 const BCRYPT_LENGTH = 60;
 
 /** Parses `$2b$12$` and 53 digits; also `2a` and `2y`. Throws `INVALID_ARGUMENT`. */
-function parseBcrypt(text: string): SlowHash<BcryptParameters> {
+function parseBcrypt(text: string): SlowHash {
   const [, cost, salt, output] = BCRYPT.exec(text) ?? [];
   if (cost === undefined || salt === undefined || output === undefined) {
     const problem =
@@ -58,43 +55,25 @@ function parseBcrypt(text: string): SlowHash<BcryptParameters> {
   if (encodeBcryptBase64(bytes) !== output) {
     throw invalidPhc("is not bcrypt: unused bits at its end are not zero; is it truncated or mistyped?");
   }
-  return { parameters: { algorithm: "BCRYPT", cost: Number(cost), salt: decodeBcryptBase64(salt) }, output: bytes };
+  const parameters = {
+    id: "2b",
+    values: { cost: Number(cost) },
+    salt: decodeBcryptBase64(salt),
+    size: bytes.length,
+  } as const;
+  return { parameters, output: bytes };
 }
 
-/** Parses `$argon2id$v=19$m=65536,t=3,p=4$<salt>$<hash>`; also argon2i and argon2d. Throws `INVALID_ARGUMENT`. */
-function parseArgon2(text: string): SlowHash<Argon2Parameters> {
-  const fields = parseFields(text, ["m", "t", "p"]);
-  if (fields.version !== "19") {
+/** Parses `$argon2id$v=19$m=65536,t=3,p=4$<salt>$<hash>`, or `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. Throws `INVALID_ARGUMENT`. */
+function parseInOrder(text: string, id: SlowHashParameters["id"]): SlowHash {
+  const { algorithm, parameters } = SLOW_FORMATS[id];
+  const names = Object.keys(parameters);
+  const fields = parseFields(text, names);
+  if (algorithm === "ARGON2" && fields.version !== "19") {
     const version = fields.version ?? "16, the default";
     throw invalidPhc(`the version of Argon2 is ${version}; only v=19 is supported`, "VALUE_NOT_ALLOWED");
   }
-  const parameters = {
-    algorithm: "ARGON2",
-    variant: variantOf(text),
-    memory: requireParameter(fields, "m"),
-    passes: requireParameter(fields, "t"),
-    parallelism: requireParameter(fields, "p"),
-    salt: fields.salt,
-    size: fields.output.length,
-  } as const;
-  return { parameters, output: fields.output };
-}
-
-function variantOf(text: string): Argon2Parameters["variant"] {
-  if (text.startsWith("$argon2id$")) return "argon2id";
-  return text.startsWith("$argon2i$") ? "argon2i" : "argon2d";
-}
-
-/** Parses `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. Throws `INVALID_ARGUMENT`. */
-function parseScrypt(text: string): SlowHash<ScryptParameters> {
-  const fields = parseFields(text, ["ln", "r", "p"]);
-  const parameters = {
-    algorithm: "SCRYPT",
-    logN: requireParameter(fields, "ln"),
-    blockSize: requireParameter(fields, "r"),
-    parallelism: requireParameter(fields, "p"),
-    salt: fields.salt,
-    size: fields.output.length,
-  } as const;
-  return { parameters, output: fields.output };
+  const { salt, output } = fields;
+  const values = Object.fromEntries(names.map((name) => [name, requireParameter(fields, name)]));
+  return { parameters: { id, values, salt, size: output.length }, output };
 }

@@ -1,5 +1,4 @@
-import { requireLimits } from "./limits.ts";
-import { encodeBase64, formatParameters, type SlowHashParameters } from "./parameters.ts";
+import { encodeBase64, formatParameters, requireLimits, type SlowHashParameters } from "./parameters.ts";
 import { parseFormat } from "./parse.ts";
 
 /** Stored parameters except those of bcrypt: `l` is the size of the output. */

@@ -1,13 +1,13 @@
 import { KeyholdError } from "../../domain/errors.ts";
 import type { ParsedRawKeyHash } from "../input/raw-key-hash.ts";
 import { invalidPhc } from "../phc/invalid-phc.ts";
-import { formatParameters, type SlowHashParameters } from "../phc/parameters.ts";
+import { algorithmOf, formatParameters, SLOW_FORMATS, type SlowHashParameters } from "../phc/parameters.ts";
 import { parseStoredParameters } from "../phc/stored-parameters.ts";
 
 type Compute = (parameters: string, message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
 
 /** How to make each algorithm available. Node has all but the first; a Node of a distribution may use an OpenSSL without the others. */
-const REMEDIES: Readonly<Record<SlowHashParameters["algorithm"], string>> = {
+const REMEDIES: Readonly<Record<ReturnType<typeof algorithmOf>, string>> = {
   BCRYPT:
     "install the npm package keyhold with its optional dependencies, which include @node-rs/bcrypt for this platform",
   ARGON2: "use a build of Node.js with OpenSSL 3.2 or later",
@@ -30,7 +30,7 @@ export function assertComputable(compute: Compute): (hash: ParsedRawKeyHash) => 
       await compute(text, new Uint8Array(1).fill(1));
     } catch (error) {
       if (error instanceof KeyholdError) throw error;
-      const { algorithm } = cheapest;
+      const algorithm = algorithmOf(cheapest);
       throw invalidPhc(
         `this server cannot compute HASH_ALGORITHM_${algorithm}: ${REMEDIES[algorithm]}`,
         "VALUE_NOT_ALLOWED",
@@ -43,15 +43,7 @@ export function assertComputable(compute: Compute): (hash: ParsedRawKeyHash) => 
 const SALT = new Uint8Array(16);
 const SIZE = 16;
 
-function cheapestOf(parameters: SlowHashParameters): SlowHashParameters {
-  switch (parameters.algorithm) {
-    case "BCRYPT":
-      return { ...parameters, cost: 4, salt: SALT };
-    case "ARGON2":
-      return { ...parameters, memory: 1024, passes: 1, parallelism: 1, salt: SALT, size: SIZE };
-    case "SCRYPT":
-      return { ...parameters, logN: 10, salt: SALT, size: SIZE };
-    case "PBKDF2":
-      return { ...parameters, iterations: 1000, salt: SALT, size: SIZE };
-  }
+function cheapestOf({ id }: SlowHashParameters): SlowHashParameters {
+  const limits = Object.entries(SLOW_FORMATS[id].parameters);
+  return { id, values: Object.fromEntries(limits.map(([name, { min }]) => [name, min])), salt: SALT, size: SIZE };
 }

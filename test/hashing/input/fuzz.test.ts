@@ -4,7 +4,7 @@ import { HASH_ALGORITHMS, TEXT_ENCODINGS } from "../../../src/domain/raw-key-has
 import { FAST_ALGORITHMS, type FastHashAlgorithm } from "../../../src/hashing/algorithms.ts";
 import { parseHmacKey } from "../../../src/hashing/input/hmac-key.ts";
 import { parseRawKeyHash } from "../../../src/hashing/input/raw-key-hash.ts";
-import { formatParameters, type SlowHashParameters } from "../../../src/hashing/phc/parameters.ts";
+import { formatParameters, SLOW_FORMATS, type SlowHashParameters } from "../../../src/hashing/phc/parameters.ts";
 import { parseStoredParameters } from "../../../src/hashing/phc/stored-parameters.ts";
 import { violationsOf } from "./violations.ts";
 
@@ -66,33 +66,16 @@ test("two texts of one value are distinct only in case and padding", () => {
   );
 });
 
-const parameters: fc.Arbitrary<SlowHashParameters> = fc.oneof(
-  fc.record({ algorithm: fc.constant("BCRYPT" as const), cost: fc.integer({ min: 4, max: 12 }), salt: bytes(16) }),
-  fc.record({
-    algorithm: fc.constant("ARGON2" as const),
-    variant: fc.constantFrom("argon2d", "argon2i", "argon2id"),
-    memory: fc.integer({ min: 1024, max: 65_536 }),
-    passes: fc.integer({ min: 1, max: 4 }),
-    parallelism: fc.integer({ min: 1, max: 4 }),
-    salt: bytes(8, 64),
-    size: fc.integer({ min: 16, max: 64 }),
-  }),
-  fc.record({
-    algorithm: fc.constant("SCRYPT" as const),
-    logN: fc.integer({ min: 10, max: 15 }),
-    blockSize: fc.constant(8),
-    parallelism: fc.constant(1),
-    salt: bytes(8, 64),
-    size: fc.integer({ min: 16, max: 64 }),
-  }),
-  fc.record({
-    algorithm: fc.constant("PBKDF2" as const),
-    hash: fc.constantFrom("sha1", "sha256", "sha512"),
-    iterations: fc.integer({ min: 1_000, max: 600_000 }),
-    salt: bytes(8, 64),
-    size: fc.integer({ min: 16, max: 20 }),
-  }),
-);
+const parameters: fc.Arbitrary<SlowHashParameters> = fc
+  .constantFrom(...(Object.keys(SLOW_FORMATS) as (keyof typeof SLOW_FORMATS)[]))
+  .chain((id) => {
+    const limits = Object.entries(SLOW_FORMATS[id].parameters);
+    const values = fc.record(
+      Object.fromEntries(limits.map(([name, { min, max }]) => [name, fc.integer({ min, max })])),
+    );
+    const size = id === "2b" ? fc.constant(23) : fc.integer({ min: 16, max: id.startsWith("pbkdf2") ? 20 : 64 });
+    return fc.record({ id: fc.constant(id), values, salt: id === "2b" ? bytes(16) : bytes(8, 64), size });
+  });
 
 test("parameters are stored as text of at most 200 characters, and read again", () => {
   fc.assert(
