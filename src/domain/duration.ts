@@ -16,13 +16,6 @@ const UNITS = new Map([
   ["y", 365 * DAY],
 ]);
 
-/** The whole units that `formatDuration` prints. Weeks, months and years are left out: readers disagree on their length. */
-const PRINTED_UNITS = [
-  ["d", DAY],
-  ["h", HOUR],
-  ["m", MINUTE],
-] as const;
-
 /** Inclusive bounds in milliseconds. */
 export interface DurationBounds {
   readonly min: number;
@@ -61,7 +54,7 @@ export function parseDuration(text: string, field: string, bounds: DurationBound
   if (repeated !== undefined) throw invalidArgument(field, `must not use the unit "${repeated}" more than once`);
   const total = terms.reduce((sum, term) => sum + toMilliseconds(term, field), 0n);
   if (total < bounds.min || total > bounds.max) {
-    const range = `from ${formatDuration(bounds.min)} to ${formatDuration(bounds.max)}`;
+    const range = `from ${boundText(bounds.min)} to ${boundText(bounds.max)}`;
     throw invalidArgument(field, `must be a duration ${range}`, "OUT_OF_RANGE");
   }
   return Number(total);
@@ -72,23 +65,14 @@ function hintFor(text: string): string {
   return text === text.toLowerCase() ? "" : "; units must be in lower case";
 }
 
-/**
- * Formats milliseconds as the canonical duration, such as `1d2h3m4.5s`: days and smaller units without zero terms; `0s` for zero.
- * `parseDuration` is the inverse.
- *
- * @throws `RangeError` unless `milliseconds` is a whole number from 0.
- */
-export function formatDuration(milliseconds: number): string {
-  if (!Number.isSafeInteger(milliseconds) || milliseconds < 0)
-    throw new RangeError("not a whole number of milliseconds");
-  let text = "";
-  let rest = milliseconds;
-  for (const [unit, size] of PRINTED_UNITS) {
-    if (rest >= size) text += `${Math.floor(rest / size)}${unit}`;
-    rest %= size;
-  }
-  // Below a minute the quotient has at most three decimals and no exponent.
-  return rest > 0 || text === "" ? `${text}${rest / SECOND}s` : text;
+/** Formats a bound in days, minutes or seconds. */
+function boundText(milliseconds: number): string {
+  const units = [
+    ["d", DAY],
+    ["m", MINUTE],
+  ] as const;
+  const [unit, size] = units.find(([, size]) => milliseconds > 0 && milliseconds % size === 0) ?? ["s", SECOND];
+  return `${milliseconds / size}${unit}`;
 }
 
 /** A number without its decimal point is an integer in units of its last digit: `1.5` is 15 tenths. */

@@ -1,4 +1,4 @@
-import { formatDuration, TTL_BOUNDS } from "../../../src/domain/duration.ts";
+import { TTL_BOUNDS } from "../../../src/domain/duration.ts";
 import type { Comparison, Expression, Filter, Operator } from "../../../src/keys/filter/filter.ts";
 import { NOW } from "./now.ts";
 
@@ -132,7 +132,7 @@ function time(value: string, style: Style): string {
   if (!style.relative || !isExact) return literal(value, style);
   if (offset === 0 && style.bare) return `now(${style.space})`;
   const sign = offset < 0 ? "-" : "+";
-  return `now(${style.space})${style.space}${sign}${style.space}${literal(formatDuration(Math.abs(offset)), style)}`;
+  return `now(${style.space})${style.space}${sign}${style.space}${literal(`${Math.abs(offset) / 1000}s`, style)}`;
 }
 
 function literal(text: string, style: Style, wildcard = ""): string {
