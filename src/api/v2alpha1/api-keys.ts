@@ -10,7 +10,6 @@ import { deriveToken, parseDerivation, type TokenAlgorithm } from "../../keys/de
 import { revokeWithDescendants } from "../../keys/descendants.ts";
 import { disableKey, enableKey } from "../../keys/disable.ts";
 import type { KeyName } from "../../keys/ports.ts";
-import { getKey, listKeys, pageSizeOf, parsePageRequest } from "../../keys/read.ts";
 import { keyNotFound } from "../../keys/rejection.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
@@ -21,6 +20,7 @@ import { bulkDisableApiKeys, bulkRevokeApiKeys, controlOf } from "./bulk-changes
 import { revocationReason } from "./enums.ts";
 import { explanation, readSubject } from "./explanation.ts";
 import { apiKey, revokedApiKey, timestamp } from "./key-resources.ts";
+import { getRow, listRow } from "./reads.ts";
 import { cacheModeOf, verificationBy } from "./verification.ts";
 
 /** A credential that is exchanged for a token has any audience, and comes from no address. */
@@ -86,31 +86,8 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     mayAnswerFromCache: true,
     cost: ({ requests }) => costOfItems(requests.length),
   },
-  getApiKey: {
-    implement:
-      ({ keys }) =>
-      ({ keyId }) =>
-      async (principal) =>
-        apiKey(await getKey(keys, principal, null, keyId), keys.clock.now()),
-    policy: "keyhold:keys.read",
-    idempotency: "no side effects",
-    keyId: (_, { keyId }) => keyId,
-  },
-  listApiKeys: {
-    implement:
-      ({ keys }) =>
-      (request) => {
-        const page = parsePageRequest(keys, null, request);
-        return async (principal) => {
-          const { keys: found, nextPageToken } = await listKeys(keys, principal, page);
-          const now = keys.clock.now();
-          return { apiKeys: found.map((key) => apiKey(key, now)), nextPageToken };
-        };
-      },
-    policy: "keyhold:keys.read",
-    idempotency: "no side effects",
-    cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
-  },
+  getApiKey: getRow(null, apiKey),
+  listApiKeys: listRow(null, (keys, now) => ({ apiKeys: keys.map((key) => apiKey(key, now)) })),
   explainApiKey: {
     implement:
       ({ explain, keys }) =>

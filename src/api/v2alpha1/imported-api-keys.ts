@@ -4,12 +4,12 @@ import {
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { deleteImportedKey } from "../../keys/delete.ts";
 import { importKey, parseNewImport } from "../../keys/import.ts";
-import { getKey, listKeys, pageSizeOf, parsePageRequest } from "../../keys/read.ts";
 import { updateKey } from "../../keys/update.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { batchCreateImportedApiKeys } from "./batch-create-imported-api-keys.ts";
 import { importInput } from "./import-input.ts";
 import { importedApiKey } from "./key-resources.ts";
+import { getRow, listRow } from "./reads.ts";
 import { readUpdate } from "./update-mask.ts";
 
 export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
@@ -32,31 +32,10 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
     maxRequestBytes: 4 * 2 ** 20,
     cost: ({ requests }) => costOfItems(requests.length),
   },
-  getImportedApiKey: {
-    implement:
-      ({ keys }) =>
-      ({ keyId }) =>
-      async (principal) =>
-        importedApiKey(await getKey(keys, principal, "imported", keyId), keys.clock.now()),
-    policy: "keyhold:keys.read",
-    idempotency: "no side effects",
-    keyId: (_, { keyId }) => keyId,
-  },
-  listImportedApiKeys: {
-    implement:
-      ({ keys }) =>
-      (request) => {
-        const page = parsePageRequest(keys, "imported", request);
-        return async (principal) => {
-          const { keys: found, nextPageToken } = await listKeys(keys, principal, page);
-          const now = keys.clock.now();
-          return { importedApiKeys: found.map((key) => importedApiKey(key, now)), nextPageToken };
-        };
-      },
-    policy: "keyhold:keys.read",
-    idempotency: "no side effects",
-    cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
-  },
+  getImportedApiKey: getRow("imported", importedApiKey),
+  listImportedApiKeys: listRow("imported", (keys, now) => ({
+    importedApiKeys: keys.map((key) => importedApiKey(key, now)),
+  })),
   updateImportedApiKey: {
     implement:
       ({ keys }) =>

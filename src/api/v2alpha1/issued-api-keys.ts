@@ -1,10 +1,10 @@
 import { IssuedApiKeySchema, type IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { issueKey, parseNewIssue } from "../../keys/issue.ts";
-import { getKey, listKeys, pageSizeOf, parsePageRequest } from "../../keys/read.ts";
 import { parseRotation, rotateKey } from "../../keys/rotate.ts";
 import { updateKey } from "../../keys/update.ts";
-import { costOfItems, type ServiceRows } from "../row.ts";
+import type { ServiceRows } from "../row.ts";
 import { issuedApiKey } from "./key-resources.ts";
+import { getRow, listRow } from "./reads.ts";
 import { readUpdate } from "./update-mask.ts";
 
 export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
@@ -22,31 +22,8 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
     idempotency: "request_id",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
   },
-  getIssuedApiKey: {
-    implement:
-      ({ keys }) =>
-      ({ keyId }) =>
-      async (principal) =>
-        issuedApiKey(await getKey(keys, principal, "issued", keyId), keys.clock.now()),
-    policy: "keyhold:keys.read",
-    idempotency: "no side effects",
-    keyId: (_, { keyId }) => keyId,
-  },
-  listIssuedApiKeys: {
-    implement:
-      ({ keys }) =>
-      (request) => {
-        const page = parsePageRequest(keys, "issued", request);
-        return async (principal) => {
-          const { keys: found, nextPageToken } = await listKeys(keys, principal, page);
-          const now = keys.clock.now();
-          return { issuedApiKeys: found.map((key) => issuedApiKey(key, now)), nextPageToken };
-        };
-      },
-    policy: "keyhold:keys.read",
-    idempotency: "no side effects",
-    cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
-  },
+  getIssuedApiKey: getRow("issued", issuedApiKey),
+  listIssuedApiKeys: listRow("issued", (keys, now) => ({ issuedApiKeys: keys.map((key) => issuedApiKey(key, now)) })),
   updateIssuedApiKey: {
     implement:
       ({ keys }) =>
