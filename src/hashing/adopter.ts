@@ -38,13 +38,7 @@ export interface AdopterOptions {
   readonly onFailure: (keyId: string, error: unknown) => void;
 }
 
-/** Adopts keys in the background. */
-export interface Adopter {
-  /** Adopts a key unless its adoption is in flight or has just failed, or too many wait: the next verification tries again. */
-  adopt(adoption: Adoption, caller: Principal): void;
-  /** Drops what waits, and resolves when what is in flight has ended or the time is over. */
-  stop(): Promise<void>;
-}
+export type Adopter = ReturnType<typeof createAdopter>;
 
 /** Statements in flight. Adoption must not take the connections of the changes that callers wait for. */
 const MAX_RUNNING = 2;
@@ -55,8 +49,8 @@ const RETRY_DELAY = 10_000;
 const MAX_FAILED = 10_000;
 const STOP_TIMEOUT = 5_000;
 
-export function createAdopter(options: AdopterOptions): Adopter {
-  const { store, clock, onOutcome, onFailure } = options;
+/** Adopts keys in the background. */
+export function createAdopter({ store, clock, onOutcome, onFailure }: AdopterOptions) {
   /** By key id, in the order of their verifications. */
   const waiting = new Map<string, { readonly adoption: Adoption; readonly caller: Principal }>();
   const running = new Map<string, Promise<void>>();
@@ -86,14 +80,16 @@ export function createAdopter(options: AdopterOptions): Adopter {
     }
   };
   return {
-    adopt: (adoption, caller) => {
+    /** Adopts a key unless its adoption is in flight or has just failed, or too many wait: the next verification tries again. */
+    adopt: (adoption: Adoption, caller: Principal): void => {
       const { keyId } = adoption;
       if (isStopped || waiting.size >= MAX_WAITING || waiting.has(keyId) || running.has(keyId)) return;
       if (clock.now() - (failures.get(keyId) ?? Number.NEGATIVE_INFINITY) < RETRY_DELAY) return;
       waiting.set(keyId, { adoption, caller });
       startNext();
     },
-    stop: async () => {
+    /** Drops what waits, and resolves when what is in flight has ended or the time is over. */
+    stop: async (): Promise<void> => {
       isStopped = true;
       waiting.clear();
       await withTimeout(Promise.all(running.values()), STOP_TIMEOUT, () => undefined);

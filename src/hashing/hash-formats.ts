@@ -8,23 +8,7 @@ import { isFastAlgorithm } from "./algorithms.ts";
 import { FAST_SLOTS, isSameScheme, SLOW_SLOTS, toSchemes, unwrapHmacKey, wrapAffixes } from "./schemes.ts";
 import type { HashSchemeStore, StoredHashing } from "./store.ts";
 
-/** How the hashes of this node's keys were made, kept current with the store. */
-export interface HashFormats {
-  /** Returns the hash formats in use. Reads them again if they may have changed: a key is found once its import has returned. */
-  lookups(): MaybePromise<HashLookups>;
-  /** Returns the last known lookups, for stale verdicts. */
-  lastLookups(): HashLookups;
-  /**
-   * Returns the id of a scheme, which is stored unless it is already.
-   *
-   * @throws `INVALID_ARGUMENT` if there is no such HMAC key, `TOO_MANY_HASH_SCHEMES`
-   */
-  schemeId(spec: HashSchemeSpec): Promise<number>;
-  /** Stores a length unless it is stored. @throws `TOO_MANY_PREFIX_LENGTHS` */
-  requirePrefixLength(length: number): Promise<void>;
-  /** Reads everything again. */
-  reload(): Promise<void>;
-}
+export type HashFormats = ReturnType<typeof createHashFormats>;
 
 export interface HashFormatsContext {
   readonly store: HashSchemeStore;
@@ -50,7 +34,8 @@ const MAX_ID = 2 ** 31 - 1;
 
 const NOTHING: StoredHashing = { schemes: [], hmacKeys: [], prefixLengths: [] };
 
-export function createHashFormats(context: HashFormatsContext): HashFormats {
+/** Tells how the hashes of this node's keys were made, kept current with the store. */
+export function createHashFormats(context: HashFormatsContext) {
   const { store, ring, random } = context;
   let version: number | null = null;
   let stored = NOTHING;
@@ -120,6 +105,11 @@ export function createHashFormats(context: HashFormatsContext): HashFormats {
     await sleep(RETRY_DELAY);
     return null;
   };
+  /**
+   * Returns the id of a scheme, which is stored unless it is already.
+   *
+   * @throws `INVALID_ARGUMENT` if there is no such HMAC key, `TOO_MANY_HASH_SCHEMES`
+   */
   const schemeId = async (spec: HashSchemeSpec): Promise<number> => {
     const found = isCurrent() ? findScheme(spec) : undefined;
     if (found !== undefined) return found.schemeId;
@@ -132,6 +122,7 @@ export function createHashFormats(context: HashFormatsContext): HashFormats {
     }
     throw changedConcurrently();
   };
+  /** Stores a length unless it is stored. @throws `TOO_MANY_PREFIX_LENGTHS` */
   const requirePrefixLength = async (length: number): Promise<void> => {
     if (isCurrent() && stored.prefixLengths.includes(length)) return;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -146,7 +137,9 @@ export function createHashFormats(context: HashFormatsContext): HashFormats {
   };
 
   return {
-    lookups: () => (isCurrent() ? lookups : readCurrent()),
+    /** Returns the hash formats in use. Reads them again if they may have changed: a key is found once its import has returned. */
+    lookups: (): MaybePromise<HashLookups> => (isCurrent() ? lookups : readCurrent()),
+    /** Returns the last known lookups, for stale verdicts. */
     lastLookups: () => lookups,
     schemeId,
     requirePrefixLength,

@@ -20,33 +20,7 @@ import {
 } from "../token/signing-key.ts";
 import { UnknownKids } from "./unknown-kids.ts";
 
-/** The signing keys of this node, kept current with those in the store. */
-export interface Signing {
-  /** Reloads the keys. Rejects if the active one does not unwrap, which means that the root secret is another one. */
-  reload(): Promise<void>;
-  /**
-   * Returns the key with this `kid`. Reads the keys again if they may have changed: from the return of a revocation on, the key is not
-   * returned. Looks up an unknown one in the store, within limits (`unknown-kids.ts`).
-   */
-  publicKey(kid: string): MaybePromise<VerificationKey | undefined>;
-  /** Whether results by a public key that was returned are still valid: no key has changed since. */
-  hasCurrentPublicKeys(): boolean;
-  /** Returns the last known key with this `kid`, which may have been revoked since. */
-  lastPublicKey(kid: string): VerificationKey | undefined;
-  /**
-   * Returns the key to sign a token that expires at `expireTime` (Unix time in milliseconds), after the store has recorded an expiry
-   * at least as late. Throws `INTERNAL` if there is no key.
-   */
-  signer(expireTime: number): MaybePromise<ActiveSigningKey>;
-  /** Returns the published key set; the last known one if the store cannot be read. */
-  jwks(): MaybePromise<Jwks>;
-  /** Whether the last known keys include an active one. */
-  readonly hasActive: boolean;
-  /** Algorithm of the active key; null if there is none. */
-  readonly activeAlgorithm: AlgorithmName | null;
-  /** Age of the active key in milliseconds; null if there is none. */
-  readonly activeAge: number | null;
-}
+export type Signing = Awaited<ReturnType<typeof createSigning>>;
 
 /** Stores signing keys. */
 export interface SigningKeyStore {
@@ -96,8 +70,8 @@ const EXPIRY_STEP = 86_400_000;
 
 const DEFAULT_ALGORITHM: AlgorithmName = "EdDSA";
 
-/** Loads the signing keys of a node. Generates the first one if there is none. */
-export async function createSigning(options: SigningContext): Promise<Signing> {
+/** Loads the signing keys of a node, which are kept current with those in the store. Generates the first one if there is none. */
+export async function createSigning(options: SigningContext) {
   const { store, clock } = options;
   const context = { ...options, onUnusable: oncePerKey(options.onUnusable) };
   /** The version of all keys, and that of the public keys among them. */
@@ -149,6 +123,10 @@ export async function createSigning(options: SigningContext): Promise<Signing> {
     if (key === undefined && hasCurrentPublicKeys()) unknown.add(kid);
     return key;
   };
+  /**
+   * Returns the key to sign a token that expires at `expireTime` (Unix time in milliseconds), after the store has recorded an expiry
+   * at least as late. Throws `INTERNAL` if there is no key.
+   */
   const signer = (expireTime: number): MaybePromise<ActiveSigningKey> =>
     andThen(current(), (keys) => {
       const { active } = keys;
@@ -163,21 +141,32 @@ export async function createSigning(options: SigningContext): Promise<Signing> {
   };
 
   return {
+    /** Reloads the keys. Rejects if the active one does not unwrap, which means that the root secret is another one. */
     reload,
-    publicKey: (kid) => {
+    /**
+     * Returns the key with this `kid`. Reads the keys again if they may have changed: from the return of a revocation on, the key is not
+     * returned. Looks up an unknown one in the store, within limits (`unknown-kids.ts`).
+     */
+    publicKey: (kid: string): MaybePromise<VerificationKey | undefined> => {
       const key = hasCurrentPublicKeys() ? keys.verification.get(kid) : undefined;
       return key ?? (mayLookUp(kid) ? lookUp(kid) : undefined);
     },
+    /** Whether results by a public key that was returned are still valid: no key has changed since. */
     hasCurrentPublicKeys,
-    lastPublicKey: (kid) => keys.verification.get(kid),
+    /** Returns the last known key with this `kid`, which may have been revoked since. */
+    lastPublicKey: (kid: string): VerificationKey | undefined => keys.verification.get(kid),
     signer,
-    jwks: () => andThen(currentOrLast(), ({ records }) => jwksDocument(records, clock.now())),
+    /** Returns the published key set; the last known one if the store cannot be read. */
+    jwks: (): MaybePromise<Jwks> => andThen(currentOrLast(), ({ records }) => jwksDocument(records, clock.now())),
+    /** Whether the last known keys include an active one. */
     get hasActive() {
       return keys.active !== undefined;
     },
+    /** Algorithm of the active key; null if there is none. */
     get activeAlgorithm() {
       return keys.active?.algorithm.alg ?? null;
     },
+    /** Age of the active key in milliseconds; null if there is none. */
     get activeAge() {
       const record = keys.records.find(({ kid }) => kid === keys.active?.kid);
       return record === undefined ? null : clock.now() - record.createTime.getTime();

@@ -3,36 +3,32 @@ import type { Clock } from "../lib/clock.ts";
 /** Stores that these keys were used in this minute; never moves a time back. */
 export type StoreLastUsed = (keyIds: readonly string[], minute: Date) => Promise<void>;
 
-/** Tracks which keys were used, so that verification itself writes nothing. */
-export interface LastUsed {
-  note(keyId: string): void;
-  /** Number of keys to be written. */
-  readonly size: number;
-  /** Writes the keys noted since the last call. On failure they are kept for the next call. */
-  flush(): Promise<void>;
-}
+export type LastUsed = ReturnType<typeof createLastUsed>;
 
 const MINUTE = 60_000;
 
 /** Maximum number of keys tracked; others are dropped: `last_used_time` is informational and not worth more memory. */
 const MAX_KEYS = 30_000;
 
-export function createLastUsed(touch: StoreLastUsed, clock: Clock): LastUsed {
+/** Tracks which keys were used, so that verification itself writes nothing. */
+export function createLastUsed(touch: StoreLastUsed, clock: Clock) {
   let noted = new Map<string, number>();
   /** Keys already written in this minute: a burst of uses makes one write. */
   const written = new Map<string, number>();
   const thisMinute = () => Math.floor(clock.now() / MINUTE);
   return {
-    note: (keyId) => {
+    note: (keyId: string): void => {
       const minute = thisMinute();
       const last = noted.get(keyId) ?? written.get(keyId);
       if ((last !== undefined && last >= minute) || noted.size >= MAX_KEYS) return;
       noted.set(keyId, minute);
     },
+    /** Number of keys to be written. */
     get size() {
       return noted.size;
     },
-    flush: async () => {
+    /** Writes the keys noted since the last call. On failure they are kept for the next call. */
+    flush: async (): Promise<void> => {
       const batch = noted;
       noted = new Map();
       try {

@@ -9,7 +9,6 @@ import { ClockCache } from "../../lib/clock-cache.ts";
 import { HmacKey } from "../../lib/hmac.ts";
 import type { Random } from "../../lib/random.ts";
 import { schemeDigest, slowHashParts } from "../digest.ts";
-import type { ParsedRawKeyHash } from "../input/raw-key-hash.ts";
 import { parseStoredParameters } from "../phc/stored-parameters.ts";
 import { hasOwnHash } from "./compute.ts";
 import { HashQueue, type HashQueueOptions, type Turn } from "./hash-queue.ts";
@@ -21,35 +20,7 @@ export interface SlowHashesOptions extends HashQueueOptions {
   readonly random: Random;
 }
 
-/** Numbers for metrics: `running` and `waiting` are current, the others count since the start. */
-export interface SlowHashStats {
-  readonly running: number;
-  readonly waiting: number;
-  readonly computed: number;
-  /** Computations that ended with an error. */
-  readonly failed: number;
-  /** Calls that ended with `OVERLOADED`. */
-  readonly rejected: number;
-  /** Calls that a pair in memory answered. */
-  readonly remembered: number;
-  /** Calls that joined a computation in flight. */
-  readonly shared: number;
-}
-
-/** Computes slow hashes beside the event loop. */
-export interface SlowHashes {
-  readonly stats: SlowHashStats;
-  /**
-   * Returns whether a secret with a slow hash is that of the raw key. What was found out before is answered at once, and what a source presents
-   * that has presented no wrong raw key in the last minute, or to a key that has been presented none, waits less. Rejects with `OVERLOADED` if too
-   * many wait, and with another error if the hash cannot be computed.
-   */
-  matches(rawKey: string, scheme: HashScheme, secret: KeySecret, source?: string): Promise<boolean>;
-  /** Throws `INVALID_ARGUMENT` if this server cannot compute such a hash. */
-  assertSupported(hash: ParsedRawKeyHash): Promise<void>;
-  /** Rejects what is not computed yet, and resolves when all threads have ended. */
-  close(): Promise<void>;
-}
+export type SlowHashes = ReturnType<typeof createSlowHashes>;
 
 /** Pairs of each sort that are remembered, of about 150 bytes each. */
 const MAX_PAIRS = 65_536;
@@ -60,10 +31,11 @@ const FAILURE_AGE = 60_000;
 
 const KEY_SIZE = 32;
 
-/** Returns slow hashes. No thread starts before the first one is needed. */
-export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions): SlowHashes {
+/** Computes slow hashes beside the event loop. No thread starts before the first one is needed. */
+export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions) {
   const now: Monotonic = options.now ?? systemMonotonic;
   const queue = new HashQueue(options);
+  /** Computations and those that failed; calls that ended with `OVERLOADED`, that a pair in memory answered, and that joined a computation. */
   const counts = { computed: 0, failed: 0, rejected: 0, remembered: 0, shared: 0 };
   /** Names a raw key and a secret without revealing either. */
   const pairKey = new HmacKey(createSecretKey(random.bytes(KEY_SIZE)));
@@ -109,6 +81,11 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
     return equalBytes(hmacSha256(key, ...slowHashParts(schemeDigest(scheme), parameters, output)), digest.digest);
   }
 
+  /**
+   * Returns whether a secret with a slow hash is that of the raw key. What was found out before is answered at once, and what a source presents
+   * that has presented no wrong raw key in the last minute, or to a key that has been presented none, waits less. Rejects with `OVERLOADED` if too
+   * many wait, and with another error if the hash cannot be computed.
+   */
   function matches(rawKey: string, scheme: HashScheme, secret: KeySecret, source = ""): Promise<boolean> {
     if (!rawKey.isWellFormed()) return Promise.resolve(false);
     const pair = pairKey.digest([schemeDigest(scheme), secret.digest.digest, rawKey]).toString("latin1");
@@ -141,10 +118,13 @@ export function createSlowHashes({ ring, random, ...options }: SlowHashesOptions
 
   return {
     matches,
+    /** Throws `INVALID_ARGUMENT` if this server cannot compute such a hash. */
     assertSupported: assertComputable((parameters, message) =>
       compute(parameters, message, { suspicion: 0, group: "", since: now() }),
     ),
+    /** Rejects what is not computed yet, and resolves when all threads have ended. */
     close: () => queue.close(),
+    /** Numbers for metrics: `running` and `waiting` are current, the others count since the start. */
     get stats() {
       return { running: queue.running, waiting: queue.waiting, ...counts };
     },
