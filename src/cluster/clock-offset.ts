@@ -4,18 +4,12 @@ import type { Moment } from "./lease.ts";
 /** A difference from which on it is reported, in milliseconds. */
 export const REPORTED_OFFSET = 1_000;
 
-/** Bounds of a clock's offset in milliseconds; positive: it is ahead. */
-interface Bounds {
-  readonly min: number;
-  readonly max: number;
-}
-
 /** Measures by how much the clock of this node differs from the database's, by the times that the database returns. */
 export class ClockOffset {
   readonly #clock: Clock;
   readonly #monotonic: Monotonic;
-  /** The last time of the database, and when it was received. */
-  #last: { readonly time: number; readonly received: number; readonly bounds: Bounds } | null = null;
+  /** The last time of the database, when it was received, and the bounds of the offset then; positive: this clock is ahead. */
+  #last: { readonly time: number; readonly received: number; readonly min: number; readonly max: number } | null = null;
 
   constructor(clock: Clock, monotonic: Monotonic) {
     this.#clock = clock;
@@ -24,14 +18,13 @@ export class ClockOffset {
 
   /** Records a time of the database that was just received, in the answer to a statement that was sent at `sent`. */
   observe(time: number, sent: Pick<Moment, "wall">): void {
-    const bounds = { min: sent.wall - time, max: this.#clock.now() - time };
-    this.#last = { time, received: this.#monotonic(), bounds };
+    this.#last = { time, received: this.#monotonic(), min: sent.wall - time, max: this.#clock.now() - time };
   }
 
   /** Returns the measured offset that is nearest to 0; null before the first measurement. */
   get least(): number | null {
     if (this.#last === null) return null;
-    const { min, max } = this.#last.bounds;
+    const { min, max } = this.#last;
     return Math.max(0, min) + Math.min(0, max);
   }
 

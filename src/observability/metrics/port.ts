@@ -5,13 +5,7 @@ import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-name
 /** Returns the text of a scrape. */
 export type Scrape = () => Promise<string>;
 
-export interface MetricsPort {
-  /** Such as `http://127.0.0.1:4421/metrics`. */
-  readonly url: string;
-  /** Sets the source of scrapes. Until then they are answered 503. */
-  serve(scrape: Scrape): void;
-  close(): Promise<void>;
-}
+export type MetricsPort = Awaited<ReturnType<typeof openMetricsPort>>;
 
 /** The text format of Prometheus (https://prometheus.io/docs/instrumenting/exposition_formats/). */
 const CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
@@ -24,7 +18,7 @@ export async function openMetricsPort(
   { host, port }: { readonly host: string; readonly port: number },
   allowedHosts: readonly string[],
   onFault: (error: unknown) => void,
-): Promise<MetricsPort> {
+) {
   let scrape: Scrape | undefined;
   const server = createServer(async ({ method, url = "", headers: { host = "" } }, response) => {
     const reject = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
@@ -46,12 +40,14 @@ export async function openMetricsPort(
     server.listen({ host, port }, resolve);
   });
   return {
+    /** Such as `http://127.0.0.1:4421/metrics`. */
     url: urlOf(server.address() as AddressInfo),
-    serve: (source) => {
+    /** Sets the source of scrapes. Until then they are answered 503. */
+    serve: (source: Scrape): void => {
       scrape = source;
     },
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),

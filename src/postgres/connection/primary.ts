@@ -16,19 +16,14 @@ const NEXT_HOST_DELAY = 400;
 const END_TIMEOUT = 5;
 
 /** A connection that is being opened or is open. */
-export interface Opening {
-  /** Resolves with one connection to a primary, which never reconnects. Rejects with the failure of each host. */
-  readonly ready: Promise<Sql>;
-  /** Ends the connection like the driver's `end`. With a `timeout` of 0 it ends at once, even while it is being opened. */
-  end(how: { readonly timeout: number }): Promise<void>;
-}
+export type Opening = ReturnType<typeof openPrimary>;
 
 /**
  * Opens one connection to the primary among the hosts of the URL: a server that is not in recovery, which is checked before the
  * connection is used, by the statement that pins its settings. Each host is tried once, the last known primary first, for at most five
  * seconds; the first primary wins.
  */
-export function openPrimary(options: DatabaseOptions): Opening {
+export function openPrimary(options: DatabaseOptions) {
   const url = parseConnectionUrl(options.url);
   const hosts = hostsToTry(url);
   const failures = new Map<Host, Error>();
@@ -72,6 +67,7 @@ export function openPrimary(options: DatabaseOptions): Opening {
     over.abort();
   }
 
+  /** Ends the connection like the driver's `end`. With a `timeout` of 0 it ends at once, even while it is being opened. */
   async function end(how: { readonly timeout: number }): Promise<void> {
     if (how.timeout === 0) {
       stop();
@@ -86,7 +82,11 @@ export function openPrimary(options: DatabaseOptions): Opening {
   // A caller that ends it at once does not await it.
   found.promise.catch(() => undefined);
   tryNext();
-  return { ready: found.promise, end };
+  return {
+    /** Resolves with one connection to a primary, which never reconnects. Rejects with the failure of each host. */
+    ready: found.promise,
+    end,
+  };
 }
 
 /** Runs work over a new connection to the primary, which ends after it. */

@@ -31,23 +31,6 @@ export interface KeyLookups {
   readonly findAll: FindKeysOf;
 }
 
-export interface CacheStats {
-  /** Cached keys. */
-  readonly entries: number;
-  /** Cached credentials. */
-  readonly credentials: number;
-  readonly negatives: number;
-  /** Bytes of the entries. */
-  readonly bytes: number;
-  /** Bytes allocated for them, at most `maxBytes`. */
-  readonly allocatedBytes: number;
-  readonly hits: number;
-  readonly misses: number;
-  readonly evictions: number;
-  /** Evictions because of a change. */
-  readonly invalidations: number;
-}
-
 /** Shares of `maxBytes`, sized for a million keys. A flood of one sort of entries evicts only that sort. */
 const SHARES = { credentials: 0.35, records: 0.45, keyIds: 0.2 } as const;
 
@@ -135,7 +118,7 @@ export class VerificationCache implements KeyLookups {
     this.identities?.clear();
   }
 
-  stats(): CacheStats {
+  stats() {
     const [credentials, records, keyIds] = [
       this.identities?.cold,
       this.#records?.records.cold,
@@ -143,14 +126,18 @@ export class VerificationCache implements KeyLookups {
     ];
     const layers = [credentials, records, keyIds].filter((layer) => layer !== undefined);
     return {
+      /** Cached keys. */
       entries: records?.size ?? 0,
+      /** Cached credentials. */
       credentials: credentials?.size ?? 0,
       negatives: this.#negatives.size,
+      /** Bytes of the entries, and those allocated for them, at most `maxBytes`. */
       bytes: sum(layers.map(({ bytes }) => bytes)),
       allocatedBytes: sum(layers.map(({ allocatedBytes }) => allocatedBytes)),
       hits: this.#hits,
       misses: this.#misses,
       evictions: sum(layers.map(({ evictions }) => evictions)),
+      /** Evictions because of a change. */
       invalidations: this.#invalidations,
     };
   }
