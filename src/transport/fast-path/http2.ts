@@ -15,7 +15,10 @@ export class Http2Call extends FastCall {
     super(route, context, headers, "POST", "");
     this.#stream = stream;
     this.#buffer = new BodyBuffer(route.maxBodyBytes, context.budget, this);
-    listen(stream, this);
+    this.#stream[CALL] = this;
+    // The listeners are the same for all streams: closures would be four more objects per call. A reset also closes the stream; without a
+    // listener "error" would end the process.
+    stream.on("error", ignore).on("data", onData).on("end", onEnd);
   }
 
   get peerAddress(): string {
@@ -75,13 +78,6 @@ interface Taken {
 }
 
 type TakenStream = ServerHttp2Stream & Taken;
-
-/** The listeners are the same for all streams: closures would be four more objects per call. */
-function listen(stream: TakenStream, call: Http2Call): void {
-  stream[CALL] = call;
-  // A reset also closes the stream; without a listener "error" would end the process.
-  stream.on("error", ignore).on("data", onData).on("end", onEnd);
-}
 
 /** Cancels the call of a stream that has closed, unless it is answered. */
 export function cancelCall(stream: Http2Stream & Taken): void {

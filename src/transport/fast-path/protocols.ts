@@ -42,7 +42,7 @@ export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters)
 }
 
 /** A protocol and encoding of an RPC. */
-type RouteForm = Omit<FastRoute<Message, Response>, "rpc" | "name" | "counter">;
+type RouteForm<Req = Message, Res = Response> = Omit<FastRoute<Req, Res>, "rpc" | "name" | "counter">;
 
 /** Returns the paths without variables whose request body is the whole message. */
 function restPaths({ method }: Rpc): string[] {
@@ -118,7 +118,7 @@ export interface BinaryCodec<Req, Res> {
 export function grpcForm<Req, Res extends object>(
   maxRequestBytes: number,
   proto: BinaryCodec<Req, Res>,
-): Omit<FastRoute<Req, Res>, "rpc" | "name" | "counter"> {
+): RouteForm<Req, Res> {
   const frame = memoize((response: Res) => toFrame(proto.write(response)));
   return {
     protocol: "grpc",

@@ -41,16 +41,15 @@ export function createHostCheck(policy: RequestPolicy | null): CheckHost {
   let allowed: string | undefined;
   return (headers) => {
     const host = String(headers[":authority"] ?? headers.host ?? "");
-    if (host !== allowed && !isAllowedHost(host, policy)) return "HOST_NOT_ALLOWED";
+    const { hosts, isOpen } = policy;
+    const isAllowed =
+      host === allowed || isLoopbackHost(host) || (isOpen && isAddressHost(host)) || isListedHost(host, hosts);
+    if (!isAllowed) return "HOST_NOT_ALLOWED";
     allowed = host;
-    if (!policy.isOpen && PROXY_FIELDS.some((name) => headers[name] !== undefined)) return "PROXY_NOT_ALLOWED";
+    if (!isOpen && PROXY_FIELDS.some((name) => headers[name] !== undefined)) return "PROXY_NOT_ALLOWED";
     const { origin } = headers;
     return origin === undefined || isAllowedOrigin(String(origin), host, policy) ? undefined : "ORIGIN_NOT_ALLOWED";
   };
-}
-
-function isAllowedHost(host: string, { hosts, isOpen }: RequestPolicy): boolean {
-  return isLoopbackHost(host) || (isOpen && isAddressHost(host)) || isListedHost(host, hosts);
 }
 
 /** RFC 6454 §7: `null`, an opaque origin, is foreign too. */

@@ -91,11 +91,9 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
 function findRoute(router: PathRouter<Route>, method: string, path: string) {
   const found = router.find(method, path);
   if (found.kind === "found") return found;
-  if (found.kind === "unknown") {
-    if (found.nearest === undefined) throw new HttpError("PATH_NOT_FOUND");
-    throw new HttpError("PATH_NOT_FOUND", {}, `no such path; did you mean ${found.nearest}?`);
-  }
-  throw methodNotAllowed(found.allowed);
+  if (found.kind === "wrong-method") throw methodNotAllowed(found.allowed);
+  if (found.nearest === undefined) throw new HttpError("PATH_NOT_FOUND");
+  throw new HttpError("PATH_NOT_FOUND", {}, `no such path; did you mean ${found.nearest}?`);
 }
 
 const JSON_MEDIA_TYPE = mediaTypePattern("application/json");

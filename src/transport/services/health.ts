@@ -21,20 +21,17 @@ export function registerHealth(fastify: FastifyInstance, checkReadiness: CheckRe
   );
   fastify.get("/health/ready", async (_request, reply) => {
     const checks = await checkReadiness();
-    const ready = isReady(checks);
+    const statusOf = (works: boolean) => (works ? "ok" : "unavailable");
+    const statuses = Object.fromEntries(Object.entries(checks).map(([name, works]) => [name, statusOf(works)]));
     return reply
-      .code(ready ? 200 : 503)
+      .code(isReady(checks) ? 200 : 503)
       .header("cache-control", "no-store")
-      .send({ status: ready ? "ok" : "unavailable", checks: named(checks), workers: workers?.() });
+      .send({ status: statusOf(isReady(checks)), checks: statuses, workers: workers?.() });
   });
 }
 
 function isReady(checks: Checks): boolean {
   return Object.values(checks).every(Boolean);
-}
-
-function named(checks: Checks): Record<string, string> {
-  return Object.fromEntries(Object.entries(checks).map(([name, works]) => [name, works ? "ok" : "unavailable"]));
 }
 
 /** Polling interval of a watch, in milliseconds. */

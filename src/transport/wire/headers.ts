@@ -13,14 +13,7 @@ const NONE: readonly string[] = [];
 
 /** Returns the values of a name, in lower case, in a list of names and values in turn. */
 export function fieldsOf(list: readonly string[], name: string): readonly string[] {
-  let values: string[] | undefined;
-  for (let at = 0; at + 1 < list.length; at += 2) {
-    const field = list[at] ?? "";
-    if (field.length !== name.length || field.toLowerCase() !== name) continue;
-    values ??= [];
-    values.push(list[at + 1] ?? "");
-  }
-  return values ?? NONE;
+  return list.filter((_, at) => at % 2 === 1 && list[at - 1]?.toLowerCase() === name);
 }
 
 /** Returns the values of a name. */
