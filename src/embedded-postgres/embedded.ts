@@ -1,19 +1,13 @@
 import { mkdir, realpath, rm } from "node:fs/promises";
 import { KeyholdError } from "../domain/errors.ts";
-import { supervise } from "../lib/supervise.ts";
+import { type Running, supervise } from "../lib/supervise.ts";
 import { findBinaries } from "./binaries.ts";
 import { clusterDirOf, database, ensureCluster, owner, serverRole, superuser } from "./cluster.ts";
 import { acquireLock, type LockOwner } from "./lock.ts";
 import { chooseOsUsers } from "./os-user.ts";
 import { changeOwnerOfTree } from "./ownership.ts";
 import { untilReady } from "./pid-file.ts";
-import {
-  defaultStartTimeoutMs,
-  type Postmaster,
-  type PostmasterOptions,
-  type StartOptions,
-  startPostmaster,
-} from "./postmaster.ts";
+import { defaultStartTimeoutMs, type PostmasterOptions, type StartOptions, startPostmaster } from "./postmaster.ts";
 import { untilGone } from "./process.ts";
 import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
 
@@ -94,7 +88,7 @@ async function prepare(dataDir: string, options: EmbeddedOptions): Promise<Postm
 }
 
 /** A command may have acquired the folder while our server was down. */
-async function startClaimed(options: PostmasterOptions, dataDir: string, signal: AbortSignal): Promise<Postmaster> {
+async function startClaimed(options: PostmasterOptions, dataDir: string, signal: AbortSignal): Promise<Running> {
   const rival = await acquireLock(options.clusterDir, options.log);
   if (rival !== undefined) throw inUse(dataDir, rival);
   await clearSocketLock(options.socketDir);

@@ -11,12 +11,6 @@ export type Level = "info" | "warn" | "error";
 /** Logs a line of the embedded server or an event of its supervision, without a line feed. */
 export type Log = (level: Level, message: string) => void;
 
-/** A running PostgreSQL server. */
-export interface Postmaster extends Running {
-  /** Performs a fast shutdown: sessions are closed, everything committed is on disk. Resolves when it has ended. */
-  stop(): Promise<void>;
-}
-
 export interface StartOptions {
   readonly log: Log;
   /** Called when the server process has been started, before it accepts connections. */
@@ -63,11 +57,12 @@ function settingsOf(options: PostmasterOptions): Readonly<Record<string, string>
 }
 
 /**
- * Starts the server and resolves when it accepts connections.
+ * Starts the server and resolves when it accepts connections. It is stopped by a fast shutdown: sessions are closed, everything committed is
+ * on disk.
  *
  * @throws KeyholdError `DATABASE_UNAVAILABLE` with the last lines of its log when it ends before that or takes too long.
  */
-export async function startPostmaster(options: PostmasterOptions, signal: AbortSignal): Promise<Postmaster> {
+export async function startPostmaster(options: PostmasterOptions, signal: AbortSignal): Promise<Running> {
   const settings = Object.entries(settingsOf(options)).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const owner = ["-c", `${ownerMark}${process.pid}`];
   const command = [options.program, "-D", options.clusterDir, ...owner, ...settings];

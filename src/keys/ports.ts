@@ -2,8 +2,9 @@ import type { SecretPrefix } from "../credential/format.ts";
 import type { Lifetimes } from "../domain/expiry.ts";
 import type { ApiKey, KeyKind, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { HashLookups, HashSchemeSpec, RawKeyHash } from "../domain/raw-key-hash.ts";
+import type { RawKeyHash } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
+import type { HashFormats } from "../hashing/hash-formats.ts";
 import type { ParsedRawKeyHash } from "../hashing/input/raw-key-hash.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
@@ -262,17 +263,9 @@ export interface BulkStore {
 export type SlowDigests = ReadonlyMap<string, readonly SecretDigest[]>;
 
 /** Stores how hashes were made, before keys with them are stored. */
-export interface HashRegistry {
-  /** Returns the id of a scheme. @throws `INVALID_ARGUMENT` if there is no such HMAC key, `TOO_MANY_HASH_SCHEMES` */
-  schemeId(spec: HashSchemeSpec): Promise<number>;
-  /** @throws `TOO_MANY_PREFIX_LENGTHS` */
-  requirePrefixLength(length: number): Promise<void>;
+export interface HashRegistry extends Pick<HashFormats, "schemeId" | "requirePrefixLength" | "reload" | "lookups"> {
   /** @throws `INVALID_ARGUMENT` if this machine cannot compute the hash. */
   requireSupported(hash: ParsedRawKeyHash): Promise<void>;
-  /** Reads again what is stored. */
-  reload(): Promise<void>;
-  /** Returns the hash formats in use. */
-  lookups(): MaybePromise<HashLookups>;
   /** Returns the stored digests of slow hashes of each raw key. Rejects with `OVERLOADED` if too many hashes wait to be computed. */
   slowDigests(rawKeys: readonly string[]): Promise<SlowDigests>;
 }

@@ -6,9 +6,10 @@ import { findBinaries } from "../../src/embedded-postgres/binaries.ts";
 import { clusterDirOf, database, ensureCluster, owner, serverRole } from "../../src/embedded-postgres/cluster.ts";
 import { chooseOsUsers } from "../../src/embedded-postgres/os-user.ts";
 import { changeOwnerOfTree } from "../../src/embedded-postgres/ownership.ts";
-import { type Postmaster, startPostmaster } from "../../src/embedded-postgres/postmaster.ts";
+import { startPostmaster } from "../../src/embedded-postgres/postmaster.ts";
 import { poll, signalProcess } from "../../src/embedded-postgres/process.ts";
 import { makeSocketDir } from "../../src/embedded-postgres/socket.ts";
+import type { Running } from "../../src/lib/supervise.ts";
 import { type Host, socketFile } from "../../src/postgres/connection/connection-url.ts";
 import { bringUpToDate } from "../../src/postgres/migrations/schema.ts";
 import { freePort } from "./free-port.ts";
@@ -103,12 +104,12 @@ class Server implements PostgresServer {
   readonly admin: Sql;
   readonly clusterDir: string;
   readonly #options: ServerOptions;
-  readonly #launch: () => Promise<Postmaster>;
+  readonly #launch: () => Promise<Running>;
   readonly #backupDir: string;
-  #postmaster: Postmaster | null = null;
+  #postmaster: Running | null = null;
   #pid = 0;
 
-  private constructor(options: ServerOptions, port: number, admin: Sql, launch: () => Promise<Postmaster>) {
+  private constructor(options: ServerOptions, port: number, admin: Sql, launch: () => Promise<Running>) {
     this.#options = options;
     this.name = options.name;
     this.clusterDir = clusterDirOf(join(options.dir, options.name));
