@@ -8,7 +8,7 @@ import type { Fixture } from "../harness/fixture.ts";
 import type { Cores } from "../harness/pinning.ts";
 import { type ServerProcess, startServer } from "../harness/server.ts";
 
-/** The service as users run it: `keyhold serve` with default settings and its own data folder. */
+/** The service as users run it: `keyhold serve` with default settings and its own data directory. */
 export interface Installation {
   readonly dataDir: string;
   readonly server: ServerProcess;

@@ -63,7 +63,7 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
       );
       const { key, secret } = await issueKey(keys, operator(), input);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
-      if (secret === null) throw new TypeError("issueKey was called without a request id, but returned no secret");
+      if (secret === null) throw new TypeError("no secret was returned for the new key");
       const record = issuedApiKey(key, keys.clock.now());
       const answer = create(CreateIssuedApiKeyResponseSchema, { secret, issuedApiKey: record });
       return { secret, answer, record: answer.issuedApiKey };
@@ -81,7 +81,7 @@ export async function renewAdminToken(keyId: string, { ttl, ...options }: RenewO
     const principal = operator();
     const { scopes } = await getKey(keys, principal, "issued", keyId);
     if (!scopes.some(isAdminScope))
-      throw invalidArgument("key_id", "is not the id of an admin token: the key has no keyhold: scope");
+      throw invalidArgument("key_id", 'is not an admin token: the key has no "keyhold:…" scope');
     const lifetimes = lifetimesFor(ttl, keys.lifetimes);
     const expiry = newExpiry({ ttl: ttl === NO_EXPIRY ? undefined : ttl }, lifetimes, keys.clock.now());
     const key = await updateKey(keys, principal, { keyId, kind: "issued" }, { expiry });

@@ -25,7 +25,7 @@ export function withHash(command: Command): Command {
       new Option("--hash-algorithm <name>", "hash algorithm, for hashes without a salt").choices(HASH_ALGORITHM_NAMES),
     )
     .addOption(new Option("--hash-encoding <name>", "encoding of the hashes").choices(HASH_ENCODING_NAMES))
-    .option("--hmac-key-id <id>", "HMAC key, as created with `hmac-keys create`")
+    .option("--hmac-key-id <id>", "id of an HMAC key, from `hmac-keys list`")
     .option("--hash-prefix-file <file>", `${file} before the raw key when it was hashed, such as a pepper`)
     .option("--hash-suffix-file <file>", `${file} after the raw key`)
     .addOption(timeOption("--adopt-before-time", "time when a key expires unless it is verified before then"));

@@ -17,12 +17,12 @@ export async function login(options: RemoteOptions): Promise<void> {
   };
   const tokenFile = pathOf(options.tokenFile, config.tokenFile);
   if (tokenFile === null && config.token !== null)
-    throw invalidArgument("--token-file", "is required: the context stores the path of a token, not the token");
+    throw invalidArgument("--token-file", "is required: the context stores a token file path, not the token");
   const { issuedApiKeys, url } = await openRemote(options);
   await issuedApiKeys.listIssuedApiKeys({ pageSize: 1 }).catch((error: unknown) => {
     // A token with other scopes is valid too.
     if (!(error instanceof ConnectError) || error.code !== Code.PermissionDenied) throw error;
   });
   await writeContext(contextFile, { url, tokenFile, caFile: pathOf(options.caFile, config.caFile) });
-  await writeResult(options, { url, file: contextFile }, `Commands now use ${url}. Stored in ${contextFile}.`);
+  await writeResult(options, { url, file: contextFile }, `Commands now use ${url} (saved in ${contextFile}).`);
 }

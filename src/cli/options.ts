@@ -32,7 +32,7 @@ export function withSecret(command: Command): Command {
 }
 
 export function withCredential(command: Command, when = ""): Command {
-  return command.option("--credential-file <file>", `${when}file with the credential (default: -, stdin)`);
+  return command.option("--credential-file <file>", `${when}file with the credential (default: stdin)`);
 }
 
 /** Adds the options that describe a use of the credential: the address of the client, scopes and the audience. */

@@ -68,7 +68,7 @@ function addSecretCommands(program: Command): void {
     .action(async (options) => (await import("./admin-token.ts")).createAdminToken(options));
   withJson(token.command("renew"))
     .description("change the expiry of an unexpired admin token; its secret stays the same")
-    .argument("<key_id>", "key id of the token, as shown by `keyhold doctor` and in the alert")
+    .argument("<key_id>", "key id of the token, as shown by `keyhold doctor` and in alerts")
     .option("--ttl <duration>", 'lifetime from now, such as 30d, or "none" for no expiry (default: 90d)')
     .action(async (keyId, options) => (await import("./admin-token.ts")).renewAdminToken(keyId, options));
   const signingKeys = program.command("signing-keys").description("keys that sign derived JWTs");
@@ -89,20 +89,20 @@ function addSecretCommands(program: Command): void {
     )
     .action(async (options) => (await import("./signing-keys.ts")).rotateSigningKeys(options));
   withJson(signingKeys.command("revoke"))
-    .description("delete a signing key; its tokens are then rejected, and an active key is replaced")
+    .description("revoke a signing key; its tokens are then rejected, and an active key is replaced")
     .argument("<kid>", "kid from `signing-keys list`")
     .option("--force", "revoke the active key even if it cannot be unwrapped (root secret lost)")
     .action(async (kid, options) => (await import("./signing-keys.ts")).revokeSigningKeys(kid, options));
-  const secrets = program.command("secrets").description("root secrets, from which all server keys are derived");
+  const secrets = program.command("secrets").description("root secrets, from which servers derive their keys");
   withJson(secrets.command("list"))
     .description("list the root secrets and what still depends on each")
     .action(async (options) => (await import("./secrets.ts")).listSecrets(options));
   withJson(secrets.command("rotate"))
-    .description("add a new root secret to the root secret file, and wrap the signing keys under it")
-    .option("--stage", "add it as accepted but not used yet; promote it when every server has it")
+    .description("add a new root secret to the root secret file, and wrap the signing keys with it")
+    .option("--stage", "stage the new root secret: accepted, but not used until you promote it")
     .action(async (options) => (await import("./secrets.ts")).rotateSecret(options));
   withJson(secrets.command("promote"))
-    .description("make a staged root secret the current one, after every server has restarted with it")
+    .description("make a staged root secret current; first restart every server with it")
     .argument("<id>", "id from `secrets list`")
     .action(async (id, options) => (await import("./secrets.ts")).promoteSecret(id, options));
 }

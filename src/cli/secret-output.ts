@@ -26,7 +26,7 @@ export interface CreatedSecret {
  */
 export async function outputSecret(options: SecretOptions, create: () => Promise<CreatedSecret>): Promise<void> {
   if (options.output !== undefined && options.out === undefined)
-    throw invalidArgument("--output", "requires --out, because the secret is written to standard output");
+    throw invalidArgument("--output", "requires --out; otherwise the secret is written to stdout");
   if (options.out !== undefined) return toFile(options.out, options, create);
   const created = await create();
   if (options.json === true) return writeJson(restJson(created.answer));

@@ -44,7 +44,7 @@ function verdict(use: RootSecretUse): string {
   if (use.state === "staged") return "keep: not used yet; run `keyhold secrets promote` to make it current";
   if (use.state === "missing")
     return "missing: these keys are rejected until it is configured as a retired root secret";
-  return isNeeded(use) ? "keep: the counted items still depend on it" : "can be removed";
+  return isNeeded(use) ? "keep: stored data still depends on it" : "can be removed";
 }
 
 export interface RotateSecretOptions extends OutputOptions {
@@ -147,7 +147,7 @@ function rewrapped({ signing_keys, hash_secrets }: typeof NONE_WRAPPED): string 
   const hashes =
     hash_secrets === 0
       ? ""
-      : `HMAC keys and text added before or after raw keys: ${hash_secrets}.
+      : `Hash secrets wrapped: ${hash_secrets}.
 `;
   return `Signing keys wrapped with this root secret: ${signing_keys}. ${hashes}Run \`keyhold secrets list\` to see what still depends on the retired root secrets.`;
 }

@@ -42,7 +42,7 @@ async function checkResponse(baseUrl: string, response: Response): Promise<Respo
   const type = headers.get("content-type") ?? "";
   if (status === 200 ? type === "application/proto" : await isConnectError(response.clone(), type)) return response;
   const what = status === 200 ? `HTTP 200 with content type ${type || "none"}` : `HTTP ${status}`;
-  const message = `${baseUrl} responded with ${what}, which is not a response of Keyhold${status < 500 ? "; check the URL" : ""}`;
+  const message = `${baseUrl} responded with ${what}, which is not a Keyhold response${status < 500 ? "; check the URL" : ""}`;
   throw new ConnectError(message, codeFromHttpStatus(status), headers);
 }
 

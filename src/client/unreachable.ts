@@ -22,7 +22,7 @@ export function rootCause(error: unknown): { readonly text: string; readonly cod
 
 function hint(baseUrl: string, code: string): string {
   if (UNTRUSTED.test(code)) return "; to trust its certificate authority, set --ca-file or NODE_EXTRA_CA_CERTS";
-  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return "; the server may not use TLS: try http://";
+  if (code === "ERR_SSL_WRONG_VERSION_NUMBER") return "; if the server has no TLS, use http://";
   const isCut = code === "UND_ERR_SOCKET" || code === "ECONNRESET";
-  return isCut && baseUrl.startsWith("http:") ? "; the server may require TLS: try https://" : "";
+  return isCut && baseUrl.startsWith("http:") ? "; if the server requires TLS, use https://" : "";
 }

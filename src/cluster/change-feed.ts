@@ -128,7 +128,7 @@ export class OtherServerError extends KeyholdError {
   constructor(server: ServerId, expected: ServerId) {
     super(
       "DATABASE_UNAVAILABLE",
-      `the connections for keys go to server ${server}, but the connection for notifications goes to ${expected}: KEYHOLD_DATABASE_URL and KEYHOLD_DATABASE_LISTEN_URL must point to the same server`,
+      `KEYHOLD_DATABASE_URL connects to server ${server}, but KEYHOLD_DATABASE_LISTEN_URL to ${expected}: both must point to the same server`,
     );
   }
 }

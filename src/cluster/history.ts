@@ -81,7 +81,7 @@ export class DatabaseHistory {
     const what = timeline === before ? "a backup was restored" : `a promoted standby started timeline ${timeline}`;
     const kept = this.#positions.findLast((one) => one.lsn <= end);
     const since = kept === undefined ? "" : `, so changes since ${new Date(kept.time).toISOString()} may be lost`;
-    return `${what}: its WAL ends at ${lsnText(end)}, ${last - end} bytes before ${lsnText(last)} (known to be durable)${since}`;
+    return `${what}: its WAL ends at ${lsnText(end)}, ${last - end} bytes before the durable LSN ${lsnText(last)}${since}`;
   }
 
   #timelineNote({ server, promotedAt }: SessionPosition, known: ServerId): HistoryNote | null {
@@ -96,7 +96,7 @@ export class DatabaseHistory {
 export class DatabaseRejectedError extends Error {
   constructor(loss: string) {
     super(
-      `the database is rejected: ${loss}. Keys revoked since then may be accepted again: repeat those revocations, then run \`keyhold cluster accept-database\``,
+      `the database is rejected: ${loss}. Repeat the lost revocations on a server that only you can reach, then run \`keyhold cluster accept-database\``,
     );
   }
 }

@@ -199,7 +199,7 @@ export class Membership implements ServerObserver {
         this.#history.note(position);
         // Connections to the previous server may still be open and would answer with its state.
         if (this.#lastServer !== null && this.#lastServer !== session.server)
-          onDisconnect(new Error("the database server has changed"));
+          onDisconnect(new Error("the database restarted or failed over"));
         this.#lastServer = session.server;
         // No notification covers what was read before the lease existed.
         onInvalidateAll();

@@ -80,7 +80,7 @@ export function createPropagation(options: PropagationOptions): Propagation {
         throw unconfirmed(error);
       });
       // Another history may lack the change although every node agrees.
-      if (last.history !== begun.history) throw unconfirmed(new Error("the database has changed"));
+      if (last.history !== begun.history) throw unconfirmed(new Error("the primary has changed"));
     }
   };
   const isAcknowledgedByAll = (servers: ReadonlySet<ServerId>): boolean => {
@@ -93,7 +93,7 @@ export function createPropagation(options: PropagationOptions): Propagation {
 
 /** Returns null if every node has acknowledged, else why the waiting session was lost. */
 async function outcome({ done }: Propagating): Promise<unknown> {
-  if (done === null) return new Error("no database session was open");
+  if (done === null) return new Error("no open database connection");
   try {
     await done;
     return null;

@@ -1,6 +1,6 @@
 /**
  * Identifies a running PostgreSQL server: `<system identifier>/<timeline>/<start time>`. A promoted standby has the system identifier of
- * its primary and the next timeline; a copy of a data folder may share both, but not the start time.
+ * its primary and the next timeline; a copy of a data directory may share both, but not the start time.
  */
 export type ServerId = string;
 

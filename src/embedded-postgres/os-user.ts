@@ -50,11 +50,11 @@ export async function chooseOsUsers(request: OsUserRequest): Promise<OsUsers> {
 async function drop({ dataDir, binaries }: OsUserRequest, owner: UserIds): Promise<OsUsers> {
   const programs = dirname(dirname(binaries.postgres));
   const paths = [dataDir, programs];
-  // Lets other users traverse the data folder. Its files have modes of their own.
+  // Lets other users traverse the data directory. Its files have modes of their own.
   await chmod(dataDir, (await stat(dataDir)).mode | 0o011);
   await makeExecutable(programs, binaries);
   const inaccessible = await Promise.all(paths.map((path) => firstInaccessible(path, owner))).catch(({ message }) => {
-    throw noOsUser(`user ${owner.uid} cannot be used to run PostgreSQL (${message})`, "allow Keyhold to switch users");
+    throw noOsUser(`Keyhold cannot switch to user ${owner.uid} (${message})`, "allow Keyhold to switch users");
   });
   const parents = [...new Set(inaccessible)].filter((parent) => parent !== "");
   const runAs = (ids: UserIds): RunAs =>

@@ -33,7 +33,7 @@ async function assertPrivate(dir: string, { owner }: RunAs): Promise<void> {
   const found = await lstat(dir);
   const isOurs = found.uid === owner?.uid || found.uid === process.geteuid?.();
   if (found.isDirectory() && isOurs && (found.mode & 0o077) === 0) return;
-  throw new KeyholdError("DATABASE_UNAVAILABLE", `${dir} is not private to this user: remove it`);
+  throw new KeyholdError("DATABASE_UNAVAILABLE", `socket directory ${dir} is not private: remove it`);
 }
 
 /**

@@ -32,7 +32,7 @@ export async function openDatabaseServer(
   return { url: server.serverUrl, prepareSchema: () => prepareOwned(server), stop: () => server.stop() };
 }
 
-/** Returns whether the data folder has the files of an embedded database, running or not. */
+/** Returns whether the data directory has the files of an embedded database, running or not. */
 export function hasEmbeddedFiles(dataDir: string): boolean {
   return existsSync(clusterDirOf(dataDir));
 }

@@ -78,7 +78,7 @@ export function metricsOf(measured: Measured): AnyFamily[] {
 }
 
 export function uncaughtMetric(read: Family["read"]): Family {
-  return counter("keyhold_uncaught_total", "Uncaught exceptions and rejections; each ends its process.", read);
+  return counter("keyhold_uncaught_total", "Uncaught exceptions; each ends its process.", read);
 }
 
 function instrumentMetrics(meters: Instruments): AnyFamily[] {
@@ -87,10 +87,10 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
     ...calls.families(),
     gauge(
       "keyhold_calls_waiting",
-      "Calls waiting, in units; a batch counts as one tenth of its number of items.",
+      "Waiting calls, weighted: a batch counts as a tenth of its items.",
       () => limiter.units,
     ),
-    gauge("keyhold_calls_waiting_max", "Maximum of waiting calls; further calls are rejected.", () => limiter.max),
+    gauge("keyhold_calls_waiting_max", "Limit on waiting calls; further calls are rejected.", () => limiter.max),
     counter("keyhold_overload_refusals_total", "Calls rejected with OVERLOADED.", () => limiter.rejections),
     counter("keyhold_verdicts_total", "Verdicts by credential type and result.", () => verdicts.samples()),
     counter("keyhold_gateway_decisions_total", "Decisions for gateways, by gateway protocol and HTTP status.", () =>
@@ -104,7 +104,7 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
     counter("keyhold_adoptions_total", "Adoptions of keys stored only as a hash, by outcome.", () =>
       samples("outcome", meters.adoptions),
     ),
-    counter("keyhold_refused_credentials_total", "Calls with a rejected credential, by reason.", () =>
+    counter("keyhold_refused_credentials_total", "Rejected credentials, by reason.", () =>
       samples("reason", limits.rejections),
     ),
     gauge(
@@ -142,12 +142,8 @@ function cacheMetrics({ reader }: Resources): Family[] {
 function slowHashMetrics({ hashing: { slow } }: Resources): Family[] {
   return [
     gauge("keyhold_slow_hashes_running", "Slow hashes being computed.", () => slow.stats.running),
-    gauge(
-      "keyhold_slow_hashes_waiting",
-      "Slow hashes waiting; beyond 144, further hashes are rejected.",
-      () => slow.stats.waiting,
-    ),
-    counter("keyhold_slow_hashes_total", "Slow hashes that verifications needed, by outcome.", () => {
+    gauge("keyhold_slow_hashes_waiting", "Waiting slow hashes; at most 144 can wait.", () => slow.stats.waiting),
+    counter("keyhold_slow_hashes_total", "Slow hashes for verifications, by outcome.", () => {
       const { running: _, waiting: __, ...results } = slow.stats;
       return samples("result", results);
     }),
@@ -157,18 +153,16 @@ function slowHashMetrics({ hashing: { slow } }: Resources): Family[] {
 function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
   const { membership, received } = resources.coherence;
   return [
-    gauge("keyhold_lease_fresh", "Whether the node holds a lease and may answer from its cache.", () =>
+    gauge("keyhold_lease_fresh", "Whether the server has a lease and may answer from cache.", () =>
       Number(membership.lease.isFresh),
     ),
-    gauge("keyhold_lease_age_seconds", "Time since the last successful renewal.", () => seconds(membership.lease.age)),
+    gauge("keyhold_lease_age_seconds", "Time since the last lease renewal.", () => seconds(membership.lease.age)),
     gauge("keyhold_lease_ttl_seconds", "TTL of the lease.", () => leaseTtl / 1000),
     gauge("keyhold_feed_lag_seconds", "Delay of change notifications, measured at the last lease renewal.", () =>
       seconds(membership.session?.feedLag ?? null),
     ),
-    gauge(
-      "keyhold_clock_offset_seconds",
-      "Offset of this clock from the database's; positive if this clock is ahead.",
-      () => seconds(membership.session?.clockOffset.least ?? null),
+    gauge("keyhold_clock_offset_seconds", "Server clock minus database clock.", () =>
+      seconds(membership.session?.clockOffset.least ?? null),
     ),
     counter(
       "keyhold_feed_changes_total",
@@ -185,7 +179,7 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
     gauge("keyhold_database_reachable", "Whether the database was reachable at the last attempt.", () =>
       Number(coherence.unavailableReason() === null),
     ),
-    gauge("keyhold_database_refused", "Whether the database is rejected because it lost durable changes.", () =>
+    gauge("keyhold_database_refused", "Whether the database is rejected for losing durable changes.", () =>
       Number(coherence.membership.unavailableReason instanceof DatabaseRejectedError),
     ),
     gauge("keyhold_database_connections", "Open connections.", ofPools("open")),

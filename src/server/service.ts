@@ -90,7 +90,7 @@ export async function serve(
     run: resources.probeReads,
     monotonic: systemMonotonic,
     patience: config.leaseTtl,
-    onFailure: (err) => logger.error({ err }, "keys cannot be read for verification: the server is not ready"),
+    onFailure: (err) => logger.error({ err }, "the server is not ready: it cannot read keys for verification"),
   });
   const checkReadiness = async (): Promise<Checks> => {
     const database = !isStopping && isCoherent() && (await reads.check());

@@ -88,7 +88,7 @@ describe("replication", () => {
   const COMMITS = table([
     ["local", `error synchronous_commit is local: commits do not wait for synchronous standbys, so ${LOSS}`],
     ["off", `error synchronous_commit is off: commits do not wait for synchronous standbys, so ${LOSS}`],
-    ["remote_write", /^warning synchronous_commit is remote_write: a standby whose operating system crashes/],
+    ["remote_write", /^warning synchronous_commit is remote_write: if a standby.s OS crashes before promotion/],
     ["remote_apply", /^ok synchronous_commit is remote_apply/],
   ] as const);
   test.each(COMMITS)("synchronous_commit = %s", async (value, expected) => {

@@ -492,7 +492,7 @@ describe("secrets", () => {
     expect(await found("hash_secrets")).toEqual(["ok 2 hash secrets can be unwrapped"]);
     expect(await found("hash_secrets", { KEYHOLD_ROOT_SECRET: OTHER })).toEqual([
       "error HMAC key h cannot be unwrapped",
-      expect.stringMatching(/^error hash scheme \d+ cannot be unwrapped$/),
+      expect.stringMatching(/^error hash format \d+ cannot be unwrapped$/),
     ]);
     const needed = { KEYHOLD_ROOT_SECRET: OTHER, KEYHOLD_ROOT_SECRETS_RETIRED: ROOT_SECRET };
     expect((await found("root_secret_use", needed))[1]).toMatch(/, 2 hash secrets$/);

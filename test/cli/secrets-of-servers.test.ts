@@ -93,7 +93,7 @@ describe("rotating the root secret of a running server:", () => {
       code: 0,
       stdout: expect.stringContaining("Signing keys wrapped with this root secret: 1."),
     });
-    expect(ended.stdout).toContain("HMAC keys and text added before or after raw keys: 2.");
+    expect(ended.stdout).toContain("Hash secrets wrapped: 2.");
     await expectNoSecret(ended);
     expect((await file.secrets())[1]).toBe(ROOT_SECRET);
     await makeOneOfEach();

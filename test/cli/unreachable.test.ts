@@ -57,26 +57,21 @@ const CASES: readonly (readonly [string, () => string | Promise<string>, number,
     "https to an http server",
     () => at(plain, "https"),
     6,
-    / is unreachable: wrong version number; the server may not use TLS: try http:\/\/$/,
+    / is unreachable: wrong version number; if the server has no TLS, use http:\/\/$/,
   ],
   [
     "http to an https server",
     () => at(secure, "http"),
     6,
-    / is unreachable: other side closed; the server may require TLS: try https:\/\/$/,
+    / is unreachable: other side closed; if the server requires TLS, use https:\/\/$/,
   ],
   [
     "the metrics port",
     () => metricsUrl(plain.log()).replace(/\/metrics$/, ""),
     1,
-    / responded with HTTP 404, which is not a response of Keyhold; check the URL$/,
+    / responded with HTTP 404, which is not a Keyhold response; check the URL$/,
   ],
-  [
-    "a path below the server",
-    () => `${plain.url}/sub`,
-    1,
-    / responded with HTTP 404, which is not a response of Keyhold/,
-  ],
+  ["a path below the server", () => `${plain.url}/sub`, 1, / responded with HTTP 404, which is not a Keyhold response/],
 ];
 
 test.each(table(CASES))("%s: the error names the URL and the cause", async (_, urlOf, code, cause) => {
@@ -105,7 +100,7 @@ test("a timeout names the server", async () => {
 test("a response of another server is an error", async () => {
   const url = await foreign((_request, response) => response.setHeader("content-type", "text/html").end("<p>Hello"));
   expect(await failureOf(url, 1)).toMatch(
-    /^http:\S+ responded with HTTP 200 .*text\/html.*, which is not a response of Keyhold/,
+    /^http:\S+ responded with HTTP 200 .*text\/html.*, which is not a Keyhold response/,
   );
 });
 

@@ -335,7 +335,7 @@ describe("an HMAC key", () => {
     const renamed = { rawKeyHash: { ...hmac(newRawKey()).rawKeyHash, hmacKeyId: "renamed" } };
     await expect(importBy(nodes[0], renamed)).rejects.toMatchObject({
       code: "INTERNAL",
-      message: "the hmac key renamed cannot be unwrapped: it was altered, or wrapped under another root secret",
+      message: "the hmac key renamed cannot be unwrapped: it was altered, or wrapped with another root secret",
     });
     await sql`DELETE FROM hmac_keys`;
   });

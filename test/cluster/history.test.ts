@@ -41,7 +41,7 @@ test.each([
   [
     "the same timeline at an earlier position",
     position(2, 2500n, 4000),
-    "a backup was restored: its WAL ends at 0/9C4, 500 bytes before 0/BB8",
+    "a backup was restored: its WAL ends at 0/9C4, 500 bytes before the durable LSN 0/BB8",
   ],
   ["an earlier timeline", position(1, 9000n, 4000), "it is on timeline 1, but was on 2"],
   [

@@ -1,5 +1,5 @@
 /**
- * A process that owns an embedded server, for tests that kill it: `node owner.ts <data folder>`. Writes a line of JSON when the server is
+ * A process that owns an embedded server, for tests that kill it: `node owner.ts <data directory>`. Writes a line of JSON when the server is
  * ready or has failed to start. Stops the server at the end of stdin, or at SIGINT after one write.
  */
 import postgres from "postgres";

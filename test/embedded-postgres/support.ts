@@ -24,7 +24,7 @@ export async function makeDir(): Promise<string> {
 }
 
 /**
- * Returns a data folder that was used before, with row 1 and possibly more in its table `kept`. Since copying is slow, tests share
+ * Returns a data directory that was used before, with row 1 and possibly more in its table `kept`. Since copying is slow, tests share
  * folders; a test that moves one away moves it back.
  */
 export async function usedDataDir(): Promise<string> {
@@ -54,7 +54,7 @@ async function makeUsed(dataDir: string): Promise<void> {
   await server.stop();
 }
 
-/** Moves a data folder until the test ends. */
+/** Moves a data directory until the test ends. */
 export async function move(dataDir: string, to: string): Promise<string> {
   await mkdir(dirname(to), { recursive: true });
   await rename(dataDir, to);

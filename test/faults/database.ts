@@ -28,7 +28,7 @@ export type MakeSchema = (ownerUrl: string, serverRole: string) => Promise<unkno
 
 /** Starts PostgreSQL in a folder below this one. */
 export async function startDatabase(dir: string, makeSchema: MakeSchema = bringUpToDate): Promise<Database> {
-  // PostgreSQL may run as another user, which can access only its data folder.
+  // PostgreSQL may run as another user, which can access only its data directory.
   const dataDir = join(dir, "database");
   await mkdir(dataDir);
   const hbaFile = join(dataDir, "pg_hba.conf");

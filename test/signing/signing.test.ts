@@ -512,7 +512,7 @@ describe("under another root secret", () => {
     await start();
     const failure = start({ ring: ringOf(roots[1]) });
     await expect(failure).rejects.toThrow(
-      /it was not wrapped under any configured root secret, current or retired.* `keyhold signing-keys rotate`/,
+      /it was not wrapped with any configured root secret, current or retired.* `keyhold signing-keys rotate`/,
     );
   });
 

@@ -131,7 +131,7 @@ function followLog(child: ChildProcess): (wanted: (line: Json) => boolean) => Pr
     });
 }
 
-/** A data folder of the command. */
+/** A data directory of the command. */
 export interface DataDir {
   readonly path: string;
   /** Returns the process id of the embedded PostgreSQL, from its pid file. */
@@ -178,7 +178,7 @@ async function runningProcesses(): Promise<(ProcessInfo & { readonly pid: number
   return found.flatMap(({ pid, info }) => (info === undefined ? [] : { pid, ...info }));
 }
 
-/** Starts the server on a data folder. The server and all its children exit with the test. */
+/** Starts the server on a data directory. The server and all its children exit with the test. */
 export async function serveForTest(dataDir: DataDir, environment: Record<string, string>): Promise<Serving> {
   const server = await serve(environment);
   onTestFinished(async () => {

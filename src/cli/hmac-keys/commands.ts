@@ -9,7 +9,7 @@ export function addHmacKeysCommands(program: Command): void {
     .description("HMAC keys, for imports of keys that are stored only as an HMAC");
   withCredential(hmacKeys.command("create"))
     .description("store an HMAC key, read from stdin; it is encrypted and never shown")
-    .argument("<hmac_key_id>", "a name for the HMAC key: up to 64 letters, digits, dots, dashes and underscores")
+    .argument("<hmac_key_id>", "id of the HMAC key: up to 64 letters, digits, dots, hyphens and underscores")
     .addOption(
       new Option("--encoding <name>", "encoding of the key; utf8 uses the bytes of the text itself")
         .choices([...HASH_ENCODING_NAMES, "utf8"])

@@ -145,7 +145,7 @@ function cellProblem(cell: string, column: Column, span: Span): string | undefin
   if (/[\r\n]/.test(cell) && !(column.isMultiline && !hasRows(cell, column)))
     return `${column.label}: contains a line break${swallowed(span)}`;
   if (column.isIdentifier && cell.length <= MAX_SPREADSHEET && OF_SPREADSHEET.test(cell))
-    return `${column.label}: was reformatted by a spreadsheet, such as to 7.39E+07; export the column as text`;
+    return `${column.label}: was reformatted by a spreadsheet, as in 7.39E+07; export the column as text`;
   return undefined;
 }
 

@@ -40,7 +40,7 @@ function addKeyCommands(keys: Command): void {
     .option("--restrict-to <actor_id...>", "for an admin token: restrict it to keys of these actors (default: any)")
     .option(
       "--request-id <id>",
-      "idempotency key: repeating the command with the same value creates no other key; the repeated command fails and prints the id of the existing key",
+      "request id: repeating the command with the same value creates no second key; the repeated command fails and prints the id of the existing key",
     )
     .action(async (options) => (await import("./create.ts")).issue(requireKeyFields(options)));
   keys
@@ -140,7 +140,7 @@ function addCredentialCommands(keys: Command): void {
     .option("--ttl <duration>", "lifetime (default: 1h)")
     .addOption(scopeOption("subset of the credential's scopes (default: all)"))
     .addOption(pairsOption("--claim", "claims to add; JSON values are parsed"))
-    .option("--audience <service...>", "services that may accept the token (default: those of the credential)")
+    .option("--audience <service...>", "services that may accept the token (default: the credential's)")
     .action(async (_dash, options) => (await import("./credentials.ts")).derive(options));
 }
 

@@ -79,7 +79,7 @@ function connectToPrimary(worker: Worker) {
     if (message.kind === "start") started.resolve(message);
     else if (message.kind === "count") count = message.count;
     else if (message.kind === "scrape") onScrape();
-    else stopped.resolve("stopped by the primary process");
+    else stopped.resolve("stopped by the parent process");
   });
   return {
     started: started.promise,
@@ -94,7 +94,7 @@ function connectToPrimary(worker: Worker) {
       worker.once("disconnect", () => {
         // Otherwise Node exits now, with calls in flight.
         worker.exitedAfterDisconnect = true;
-        stopped.resolve("the primary process has exited");
+        stopped.resolve("the parent process has exited");
       });
       return stopped.promise;
     },

@@ -55,7 +55,7 @@ export class CallTallies {
 
   families(): AnyFamily[] {
     return [
-      counter("keyhold_requests_total", "Completed requests by RPC (or other), protocol and gRPC code.", () =>
+      counter("keyhold_requests_total", 'Completed requests by RPC or "other", protocol and gRPC code.', () =>
         this.#used().flatMap(byCode),
       ),
       {

@@ -185,7 +185,7 @@ function requireConsistent(config: Config): void {
   if (auth.length === 0 && remote !== undefined) {
     throw invalidArgument(
       "KEYHOLD_AUTH",
-      `must be set to listen on ${remote}: use admin-token, oidc, or none to allow unauthenticated access`,
+      `is required to listen on ${remote}: use admin-token, oidc, or none to allow unauthenticated access`,
     );
   }
 }

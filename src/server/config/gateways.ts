@@ -72,14 +72,14 @@ function credentialPlace(text: string): CredentialPlace {
   const [, kind, name = ""] = NAMED_PLACE.exec(text) ?? [];
   if (kind === "cookie" || kind === "query") return { kind, name };
   if (kind === "header" && !OTHER_HEADERS.test(name)) return { kind, name: name.toLowerCase() };
-  const message = `contains invalid entry ${JSON.stringify(text)}: must be a comma-separated list of bearer, header:<name>, cookie:<name> or query:<name>`;
+  const message = `has an invalid entry ${JSON.stringify(text)}: use a comma-separated list of bearer, header:<name>, cookie:<name> or query:<name>`;
   throw invalidArgument("KEYHOLD_GATEWAY_CREDENTIALS", message);
 }
 
 /** The characters that a name of a header can show. */
 function metadataKey(text: string): string {
   if (/^[\w.-]{1,64}$/.test(text)) return text;
-  const message = `contains invalid entry ${JSON.stringify(text)}: must be a comma-separated list of names that contain only letters, digits, "_", "." and "-"`;
+  const message = `has an invalid entry ${JSON.stringify(text)}: use a comma-separated list of names that contain only letters, digits, "_", "." and "-"`;
   throw invalidArgument("KEYHOLD_GATEWAY_METADATA", message);
 }
 

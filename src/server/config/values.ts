@@ -21,7 +21,7 @@ export function serverUrl(name: string, text: string): string {
 export function origin(text: string): string {
   const url = URL.parse(text);
   if (url !== null && text === `${url.protocol}//${url.host}`) return text;
-  throw invalidArgument("KEYHOLD_CORS_ORIGINS", "must be origins such as https://app.example.com, separated by commas");
+  throw invalidArgument("KEYHOLD_CORS_ORIGINS", "must be comma-separated origins, such as https://app.example.com");
 }
 
 /** A host name without port, or a wildcard for the names below one. */
@@ -29,7 +29,7 @@ export function hostName(text: string): string {
   if (/^(?:(?:\*\.)?[\w-]+(?:\.[\w-]+)*|\[[\da-f:.]+\])$/i.test(text)) return text;
   throw invalidArgument(
     "KEYHOLD_ALLOWED_HOSTS",
-    `invalid entry ${JSON.stringify(text)}: must be a comma-separated list of host names without a port, such as keyhold.internal or *.example.com`,
+    `invalid entry ${JSON.stringify(text)}: use a comma-separated list of host names without a port, such as keyhold.internal or *.example.com`,
   );
 }
 

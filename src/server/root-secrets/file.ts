@@ -11,7 +11,7 @@ import { hasEmbeddedFiles, requireEmbedded } from "../database-server.ts";
 export type RootSecretSource = Pick<Config, "rootSecrets" | "rootSecretFile" | "databaseUrl" | "dataDir">;
 
 /**
- * Returns the root secrets of the configuration: from the environment, its file, or the data folder of the embedded database, where
+ * Returns the root secrets of the configuration: from the environment, its file, or the data directory of the embedded database, where
  * they are created if there is no database yet.
  *
  * @throws KeyholdError `INVALID_ARGUMENT` that names the file if it is missing or contains no root secret.
@@ -73,7 +73,7 @@ export async function changeRootSecretFile(
 function throwNotWritable(file: string, temporary: string, { code }: NodeJS.ErrnoException): never {
   if (code === "EEXIST")
     throw invalidArgument(file, `is being changed by another command; if none is running, remove ${temporary}`);
-  throw invalidArgument(file, `cannot be written (${code}): change the secret at its source, see docs/operating.md`);
+  throw invalidArgument(file, `cannot be written (${code}): change the secret where the file comes from`);
 }
 
 function linesOf(text: string): string[] {
@@ -87,7 +87,7 @@ function readConfigured(file: string): Promise<string> {
 }
 
 /**
- * Reads or creates the file `root-secret` in the data folder, mode 0600. It is created atomically; if several processes create it, one
+ * Reads or creates the file `root-secret` in the data directory, mode 0600. It is created atomically; if several processes create it, one
  * wins. None is created for an existing database, whose content it could not verify.
  */
 async function readOrCreate(dataDir: string, file: string): Promise<string> {

@@ -26,7 +26,7 @@ export function toRootSecrets(get: Get, isRequired: boolean): RootSecretConfig {
   if (file === null && isRequired) {
     throw invalidArgument(
       "KEYHOLD_ROOT_SECRET",
-      "this or KEYHOLD_ROOT_SECRET_FILE is required with KEYHOLD_DATABASE_URL, with the same secret on every server; create one with: openssl rand -base64 32",
+      "is required with KEYHOLD_DATABASE_URL (or set KEYHOLD_ROOT_SECRET_FILE); use one secret on all servers; create it with: openssl rand -base64 32",
     );
   }
   return { rootSecrets: null, rootSecretFile: file };

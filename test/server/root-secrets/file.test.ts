@@ -13,7 +13,7 @@ const RETIRED = "the-root-secret-before-9876543210-zyxwvuts";
 
 const load = (dataDir: string) => loadRootSecrets(toConfig({ KEYHOLD_DATA_DIR: dataDir }));
 
-/** A data folder that does not exist yet. */
+/** A data directory that does not exist yet. */
 async function newDataDir(): Promise<string> {
   const parent = await mkdtemp(join(inject("testDir"), "root-secret-"));
   onTestFinished(() => rm(parent, { recursive: true, force: true }));

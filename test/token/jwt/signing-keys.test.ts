@@ -153,8 +153,8 @@ describe("a wrong root secret", () => {
   const sameName = ringOf({ id: vector.wrapKey.id, secret: createSecretKey(randomBytes(32)) });
 
   test.each([
-    ["with another id", other, /not wrapped under any configured root secret/],
-    ["with the same id", sameName, /altered, or wrapped under another root secret/],
+    ["with another id", other, /not wrapped with any configured root secret/],
+    ["with the same id", sameName, /altered, or wrapped with another root secret/],
   ])("%s is an error that names the key without a secret", (_, ring, message) => {
     const unwrap = () => unwrapSigningKey(stored, ring);
     expect(unwrap).toThrow(message);

@@ -69,6 +69,6 @@ function evaluateHost(name: string, { address, kind, failure }: HostReport, coun
 }
 
 function splitBrain(name: string, addresses: readonly string[]): Finding {
-  const message = `${name} lists ${addresses.length} servers that accept writes (${addresses.join(", ")}): split brain, a revocation on one server is missing on the other`;
+  const message = `${name} lists ${addresses.length} servers that accept writes (${addresses.join(", ")}): split brain; they do not share revocations`;
   return error(message, "immediately fence the server that must not be the primary, and rebuild it as a standby");
 }

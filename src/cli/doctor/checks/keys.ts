@@ -20,8 +20,8 @@ function evaluate({ keyId, name, scopes, expireTime }: ExpiringToken, now: numbe
   const time = expireTime.toISOString();
   const revoke = `then revoke this token: keyhold keys revoke ${keyId}`;
   if (expireTime.getTime() <= now)
-    return error(`${token} expired at ${time} but is still in use`, `issue a new token to its user, ${revoke}`);
-  const renew = `keyhold admin token renew ${keyId}, or issue a new token to its user and revoke this token`;
+    return error(`${token} expired at ${time} but is still in use`, `issue a new token to the user, ${revoke}`);
+  const renew = `run keyhold admin token renew ${keyId}, or issue a new token and revoke this token`;
   return warning(`${token} is in use and expires at ${time}`, renew);
 }
 

@@ -44,10 +44,7 @@ function evaluateCommit(synchronousCommit: string): Finding {
   if (synchronousCommit === "local" || synchronousCommit === "off")
     return error(`${set}: commits do not wait for synchronous standbys, so ${LOSS}`, remedy);
   if (synchronousCommit === "remote_write")
-    return warning(
-      `${set}: a standby whose operating system crashes before its promotion may lack acknowledged revocations`,
-      remedy,
-    );
+    return warning(`${set}: if a standby's OS crashes before promotion, acknowledged revocations may be lost`, remedy);
   return ok(`${set}: a change is acknowledged when the synchronous standbys have it on disk`);
 }
 
@@ -66,7 +63,7 @@ function evaluateCount(
   if (candidates.length === count)
     return warning(
       `${set}, and ${connected}: all changes and verifications block while ${count === 1 ? "it" : "one of the standbys"} is down`,
-      `add a standby to synchronous_standby_names, such as ANY ${count} (${[...names, `s${names.length + 1}`].join(", ")})`,
+      `add a standby to synchronous_standby_names, as in ANY ${count} (${[...names, `s${names.length + 1}`].join(", ")})`,
     );
   const who = method === "ANY" ? "the standby that has received the most WAL" : "the first standby in the list";
   return ok(`${set}, and ${connected}: commits wait for ${count}; promote ${who}`);

@@ -7,12 +7,12 @@ export const checkSchema: Check<DatabaseContext> = async ({ config, pending }) =
   const message = `the schema lacks ${pending.join(", ")}`;
   // Any command or server that opens the embedded database migrates it.
   if (config.databaseUrl === null) return [warning(message, "start the server to apply the pending migrations")];
-  return [error(message, "run keyhold migrate as the owner of the schema")];
+  return [error(message, "as schema owner: keyhold migrate")];
 };
 
 function notReadable(reason: Error): Finding {
   if (!("code" in reason && reason.code === "42501")) throw reason;
-  return error("the servers' role cannot read the schema", "run keyhold migrate --grant-to <role> as the owner");
+  return error("the servers' role cannot read the schema", "as schema owner: keyhold migrate --grant-to <role>");
 }
 
 const SPLIT =
@@ -25,7 +25,7 @@ export const checkRights: Check<DatabaseContext> = async ({ database, hasSchema 
   const found: Finding[] = [];
   if (missing.length > 0)
     found.push(
-      error(`role ${role} lacks ${missing.join(", ")}`, `run keyhold migrate --grant-to ${role} as the owner`),
+      error(`role ${role} lacks ${missing.join(", ")}`, `as schema owner: keyhold migrate --grant-to ${role}`),
     );
   if (isSuperuser) found.push(warning(`role ${role} is a superuser`, SPLIT));
   else if (isOwner) found.push(warning(`role ${role} owns the schema and can change it`, SPLIT));

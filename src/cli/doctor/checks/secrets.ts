@@ -63,7 +63,7 @@ function evaluateUse(use: RootSecretUse): Finding {
       "everything that depends on it is rejected: configure this root secret as retired, or restore it from a backup",
     );
   if (isNeeded(use)) return ok(message);
-  return warning(message, "nothing stored depends on it: remove it when its last macaroon has expired");
+  return warning(message, "no stored data depends on it: remove it after its last macaroon has expired");
 }
 
 const DAY = 86_400_000;
@@ -134,7 +134,7 @@ export const checkHashSecrets: Check<DatabaseContext> = async ({ rings, database
       .map(({ hmacKeyId }) => `HMAC key ${hmacKeyId}`),
     ...schemes
       .filter((scheme) => !succeeds(() => unwrapAffixes(scheme, ring)))
-      .map(({ schemeId }) => `hash scheme ${schemeId}`),
+      .map(({ schemeId }) => `hash format ${schemeId}`),
   ];
   const remedy =
     "unadopted keys with these hashes are rejected: configure the root secret as retired, or import the keys again";
