@@ -77,12 +77,9 @@ export class Counts<A extends string, B extends string> {
   }
 
   samples(): Sample[] {
+    const [name, other] = this.#names;
     return [...this.#counts].flatMap(([first, counts]) =>
-      [...counts].map(([second, value]) => ({ labels: this.#labels(first, second), value })),
+      [...counts].map(([second, value]) => ({ labels: { [name]: first, [other]: second }, value })),
     );
-  }
-
-  #labels(first: A, second: B): Labels {
-    return { [this.#names[0]]: first, [this.#names[1]]: second };
   }
 }
