@@ -1,12 +1,14 @@
+import { createServer } from "node:net";
 import { inspect } from "node:util";
 import { pino } from "pino";
 import type { Sql } from "postgres";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import { databaseError } from "../../src/postgres/connection/errors.ts";
 import { openPrimary } from "../../src/postgres/connection/primary.ts";
 import { table } from "../support/conformance.ts";
 import { connect } from "../support/driver-client.ts";
+import { listenLocally } from "../support/listen.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
 
 const OPTIONS = { statementTimeout: 300, prepare: true };
@@ -55,6 +57,16 @@ test.each(UNREACHABLE)(
     expect(performance.now() - began).toBeLessThan(5_000);
   },
 );
+
+test("a connection that is accepted and closed at once is DATABASE_UNAVAILABLE", async () => {
+  const proxy = createServer((socket) => void socket.on("error", () => {}).end());
+  const client = connect({ ...OPTIONS, url: `postgres://user@127.0.0.1:${await listenLocally(proxy)}/none` });
+  onTestFinished(async () => {
+    await client.end({ timeout: 0 });
+    proxy.close();
+  });
+  expect(await failureOf(client`SELECT 1`)).toMatchObject({ ...CANNOT_BE_REACHED, cause: { code: "ECONNRESET" } });
+});
 
 test.each(["EINVAL", "EBADF", "ERR_INVALID_ARG_TYPE"])(
   "an error of Node with the code %s is no outage of the database",

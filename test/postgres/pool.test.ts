@@ -122,6 +122,18 @@ test("work that exceeds its deadline fails with its connection, and queued work 
   expect(await Promise.all(Array.from({ length: 5 }, () => pool.run(one)))).toHaveLength(5);
 });
 
+test("work that exceeds its deadline ends the idle connections too", async () => {
+  const { pool } = await openPool(3, 4_000);
+  const [all, pids] = [Promise.withResolvers<void>(), [] as number[]];
+  const inAll = async (sql: Sql) => {
+    if (pids.push(await backend(sql)) === 3) all.resolve();
+    await all.promise;
+  };
+  await Promise.all([inAll, inAll, inAll].map((work) => pool.run(work)));
+  await expect(pool.run(() => new Promise(() => {}))).rejects.toMatchObject(UNAVAILABLE);
+  expect(pids).not.toContain(await pool.run(backend));
+});
+
 test.each(CUTS)(
   "a database that ends connections by %s is retried with backoff, and each caller fails at once",
   async (how) => {
