@@ -33,7 +33,7 @@ test("renews an admin token, whose secret stays the same", async () => {
   const other = await admin("renew", keyId);
   expect([other.code, JSON.parse(other.stderr).error.message]).toEqual([
     2,
-    expect.stringMatching(/has no keyhold: scope/),
+    expect.stringMatching(/has no "keyhold:…" scope/),
   ]);
   await suite.sql`UPDATE api_keys SET expire_time = now() - interval '1 second' WHERE key_id = ${made.key_id}`;
   expect(await admin("renew", made.key_id)).toMatchObject({ code: 5, stderr: expect.stringContaining("expired") });
