@@ -95,7 +95,7 @@ describe.each(KINDS)("$name", (kind) => {
     await load.more(100);
     await load.stop();
     console.info(`${kind.name}: ${load.count()} requests, ${load.failures.length} failed`);
-    expect([...new Set(load.failures)]).toEqual([]);
+    expect([...new Set(load.failures)], gateway.log()).toEqual([]);
     expect(application.received).toHaveLength(load.count());
   });
 });

@@ -44,7 +44,7 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
 export async function writeNginx(folder: string, more: string, site: string): Promise<string[]> {
   await writeFile(join(folder, "site.conf"), site);
   await writeFile(join(folder, "nginx.conf"), mainFile(folder, more));
-  return ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")];
+  return ["-p", folder, "-e", "/dev/stderr", "-c", join(folder, "nginx.conf")];
 }
 
 function mainFile(folder: string, more: string): string {
@@ -53,7 +53,7 @@ function mainFile(folder: string, more: string): string {
   const places = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (kind) => `${kind}_temp_path ${join(folder, kind)};`,
   );
-  return `${user} daemon off; worker_processes 2; error_log ${join(folder, "error.log")}; pid ${join(folder, "nginx.pid")};
+  return `${user} daemon off; worker_processes 2; error_log /dev/stderr; pid ${join(folder, "nginx.pid")};
     events {} http { access_log ${join(folder, "access.log")}; ${places.join(" ")} ${more} include site.conf; }`;
 }
 
