@@ -18,7 +18,8 @@ export function hasOwnHash(parameters: SlowHashParameters, message: Uint8Array):
       return message.length <= MAX_BCRYPT_MESSAGE && !message.includes(0);
     case "ARGON2":
       return true;
-    default:
+    case "SCRYPT":
+    case "PBKDF2":
       // HMAC pads its key, which the message is, with zero bytes (RFC 2104 §2).
       return message.at(-1) !== 0;
   }
