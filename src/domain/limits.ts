@@ -3,6 +3,9 @@ import { invalidArgument } from "./errors.ts";
 /** Maximum size of a credential, in bytes. A text with more characters has more bytes. */
 export const MAX_CREDENTIAL_BYTES = 8192;
 
+/** Maximum older secrets in their grace period per key: bounds the row and the work of a verification. */
+export const MAX_GRACE_SECRETS = 16;
+
 const MAX_METADATA_BYTES = 4096;
 const MAX_CLAIMS_BYTES = 4096;
 

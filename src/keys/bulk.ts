@@ -20,13 +20,8 @@ export interface BulkRequest {
   readonly requestId?: string;
 }
 
-export interface BulkProgress {
-  readonly matchedCount: number;
-  readonly changedCount: number;
-  readonly done: boolean;
-  /** Empty if nothing was begun. */
-  readonly requestId: string;
-}
+/** The request id is empty if nothing was begun. */
+type BulkProgress = Pick<BulkOperation, "requestId" | "matchedCount" | "changedCount" | "done">;
 
 /** Throws `INVALID_ARGUMENT` for an empty filter: it would select every key, and may be a variable that was not set. */
 export function requireFilter(text: string, now: number): Filter {

@@ -29,20 +29,7 @@ export interface Derivation {
   readonly claims: JsonObject;
 }
 
-export interface ParsedDerivation extends Derivation {
-  /** Milliseconds. */
-  readonly lifetime: number;
-}
-
-export interface DerivedToken {
-  readonly token: string;
-  readonly tokenId: string;
-  readonly expireTime: Date;
-  readonly scopes: readonly string[];
-  /** Empty: any. */
-  readonly audience: readonly string[];
-  readonly claims: JsonObject;
-}
+type ParsedDerivation = ReturnType<typeof parseDerivation>;
 
 type Mint = (content: JwtContent, context: DeriveContext) => MaybePromise<MintedToken>;
 
@@ -52,8 +39,8 @@ const MINTS: Readonly<Record<TokenAlgorithm, Mint>> = {
   MACAROON: (content, { macaroonRoot }) => mintMacaroon({ ...content, rootKey: macaroonRoot.current }),
 };
 
-/** Throws `INVALID_ARGUMENT` with every invalid field. */
-export function parseDerivation(derivation: Derivation, { allowedClaims }: TokenLimits): ParsedDerivation {
+/** Returns the derivation with its lifetime in milliseconds. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function parseDerivation(derivation: Derivation, { allowedClaims }: TokenLimits) {
   const { claims, ttl } = derivation;
   const [lifetime] = checkAll(
     () => (ttl === undefined ? DEFAULT_TTL : parseDuration(ttl, "ttl")),
@@ -65,13 +52,10 @@ export function parseDerivation(derivation: Derivation, { allowedClaims }: Token
 }
 
 /**
- * Derives a token with at most the scopes, audience and lifetime of its parent. Errors are thrown, or reject if a signing key had to be awaited.
+ * Derives a token with at most the scopes, audience (empty: any) and lifetime of its parent. Errors are thrown, or reject if a signing key had
+ * to be awaited.
  */
-export function deriveToken(
-  context: DeriveContext,
-  parent: Verdict,
-  derivation: ParsedDerivation,
-): MaybePromise<DerivedToken> {
+export function deriveToken(context: DeriveContext, parent: Verdict, derivation: ParsedDerivation) {
   if (!parent.valid) throw credentialInvalid(parent);
   const content = contentOf(context, parent, derivation);
   return andThen(MINTS[derivation.algorithm](content, context), (minted) => toDerivedToken(content, minted));
@@ -100,7 +84,7 @@ function contentOf(context: DeriveContext, parent: Valid, derivation: ParsedDeri
 function toDerivedToken(
   { tokenId, scopes, audience = [], claims, issueTime }: JwtContent,
   { token, expireTime }: MintedToken,
-): DerivedToken {
+) {
   if (expireTime <= issueTime)
     throw credentialInvalid(invalid("EXPIRED", "the credential expires before the token would become valid"));
   if (Buffer.byteLength(token) > MAX_CREDENTIAL_BYTES) {

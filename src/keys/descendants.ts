@@ -1,26 +1,17 @@
 import { KeyholdError } from "../domain/errors.ts";
-import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { KeyName, KeysContext, Revocation } from "./ports.ts";
 import { keyNotFound } from "./rejection.ts";
 import { revokeKey } from "./revoke.ts";
 import { SLICES_PER_SEARCH, startWork, type WorkControl } from "./time-box.ts";
 
-/** A revoked key. */
-export interface RevokedTree {
-  readonly key: ApiKey;
-  /** Number of descendants that the call revoked. */
-  readonly descendantCount: number;
-  /** Number of descendants that are not revoked: the principal may not revoke them, or the call was not `done`. */
-  readonly remainingDescendantCount: number;
-  /** Whether every descendant that the principal may revoke is revoked; otherwise another call continues. */
-  readonly done: boolean;
-}
-
 /**
  * Revokes a key and its descendants, for some seconds: until all are revoked, or `mayContinue` returns false. No key is created below a revoked
  * one (migration 0022), so the first revocation stops all creators; only those in flight may add keys, and are found by the next search.
  * Throws `API_KEY_ALREADY_REVOKED` if nothing was left to revoke.
+ *
+ * Returns the key, the number of descendants that the call revoked, and the number of those that are not revoked: the principal may not revoke
+ * them, or the call was not `done` and another one continues.
  */
 export async function revokeWithDescendants(
   context: KeysContext,
@@ -28,7 +19,7 @@ export async function revokeWithDescendants(
   name: KeyName,
   revocation: Revocation,
   control: WorkControl,
-): Promise<RevokedTree> {
+) {
   const work = startWork(control);
   const { bulk, clock } = context;
   const revoked = await revokeKey(context, principal, name, revocation).catch((error: unknown) => {

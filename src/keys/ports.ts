@@ -115,8 +115,6 @@ export interface Rotation {
   readonly hint: string;
   /** When the previous secret becomes invalid; null for immediately, like all older ones. */
   readonly graceEnd: Date | null;
-  /** Maximum number of older secrets in their grace period. */
-  readonly maxGraceSecrets: number;
 }
 
 export interface Revocation {

@@ -2,11 +2,10 @@ import { attempt, checkAll, invalidArgument, KeyholdError } from "../domain/erro
 import { type ApiKey, type KeyKind, parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { countFitting, responseSize } from "../domain/response-size.ts";
-import type { KeyRing } from "../domain/server-keys.ts";
 import { isVisible } from "../domain/visibility.ts";
 import { parseFilter } from "./filter/parse.ts";
 import { parseOrder } from "./list-order.ts";
-import { openPageToken, type PageList, type PageStart, sealPageToken } from "./page-token.ts";
+import { openPageToken, sealPageToken } from "./page-token.ts";
 import type { KeysContext } from "./ports.ts";
 import { keyNotFound } from "./rejection.ts";
 
@@ -35,21 +34,14 @@ export interface PageRequest {
   readonly orderBy: string;
 }
 
-export interface Page {
-  readonly keys: readonly ApiKey[];
-  /** Empty on the last page. */
-  readonly nextPageToken: string;
-}
-
 type PagesContext = Pick<KeysContext, "clock"> & { readonly rings: Pick<KeysContext["rings"], "pageToken"> };
-
-/** A page request whose fields are valid. */
-export type ParsedPageRequest = ReturnType<typeof parsePageRequest>;
 
 /** Throws `INVALID_ARGUMENT` with every invalid field. */
 export function parsePageRequest({ rings, clock }: PagesContext, kind: KeyKind | null, request: PageRequest) {
   const scope = { list: kind ?? "all", filter: request.filter, orderBy: request.orderBy };
-  const opened = attempt(() => openStart(request.pageToken, scope, rings.pageToken));
+  const opened = attempt(() =>
+    request.pageToken === "" ? null : openPageToken(request.pageToken, scope, rings.pageToken),
+  );
   // Stays null if the filter has no now(). Later pages have that of the first one.
   let now: number | null = null;
   const readNow = () => {
@@ -68,16 +60,12 @@ export function parsePageRequest({ rings, clock }: PagesContext, kind: KeyKind |
   return { kind, scope, filter, order, after: start?.after ?? null, now, size };
 }
 
-function openStart(pageToken: string, scope: PageList, ring: KeyRing): PageStart | null {
-  return pageToken === "" ? null : openPageToken(pageToken, scope, ring);
-}
-
-/** Returns one page of the keys that the caller may see. */
+/** Returns one page of the keys that the caller may see, and the token of the next one, empty if this is the last. */
 export async function listKeys(
   { store, clock, rings }: PagesContext & { readonly store: Pick<KeysContext["store"], "list"> },
   { restrictions: { actorIds } }: Pick<Principal, "restrictions">,
-  { scope, now, size, ...query }: ParsedPageRequest,
-): Promise<Page> {
+  { scope, now, size, ...query }: ReturnType<typeof parsePageRequest>,
+) {
   const found = await store.list({ actorIds, ...query, limit: size + 1 }, new Date(clock.now()));
   // AIP-158 allows a page to have fewer keys than requested.
   const keys = found.slice(0, Math.min(size, countFitting(found, responseSize)));

@@ -15,32 +15,19 @@ const WORK_TIME = 5_000;
 /** Slices whose keys one search finds: at both paces about what a call changes within its time. Its rows use the event loop, too. */
 export const SLICES_PER_SEARCH = 40;
 
-/** How work is divided. Other changes of a key wait for its transaction, and verifications for the event loop that reads its rows. */
-interface Pace {
-  /** Keys per transaction. */
-  readonly slice: number;
-  /** Pause after each slice, as a multiple of what it took. */
-  readonly pause: number;
-}
-
-/** In a busy process almost all of the time belongs to other callers. */
-const PACES = { idle: { slice: 500, pause: 0.1 }, busy: { slice: 10, pause: 12 } } as const satisfies Record<
-  string,
-  Pace
->;
-
 /** Milliseconds: enough to measure the utilization. */
 const MIN_PAUSE = 4;
-
-/** Keys per transaction, at most. */
-export const SLICE = PACES.idle.slice;
 
 /** Utilization of the event loop by other work above which a process is busy. */
 const BUSY = 0.5;
 
-/** Returns the pace at a utilization of the event loop by other work, from 0 to 1. */
-export function paceAt(utilization: number): Pace {
-  return utilization > BUSY ? PACES.busy : PACES.idle;
+/**
+ * Returns the keys per transaction, and the pause after it as a multiple of what it took, at a utilization of the event loop by other work from 0
+ * to 1. Other changes of a key wait for its transaction, and verifications for the event loop that reads its rows: in a busy process almost all
+ * of the time belongs to other callers.
+ */
+export function paceAt(utilization: number) {
+  return utilization > BUSY ? { slice: 10, pause: 12 } : { slice: 500, pause: 0.1 };
 }
 
 /**

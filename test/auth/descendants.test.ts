@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { revokeWithDescendants } from "../../src/keys/descendants.ts";
-import { SLICE } from "../../src/keys/time-box.ts";
+import { paceAt } from "../../src/keys/time-box.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { expectRefused, newRawKey, precondition, revoke, succeeded, table } from "../support/conformance.ts";
@@ -146,7 +146,7 @@ test("works in slices, and ends with keys in a cycle", async () => {
 
 describe("a call that ends early", () => {
   /** Two slices, and some keys more. */
-  const COUNT = 2 * SLICE + 7;
+  const COUNT = 2 * paceAt(0).slice + 7;
 
   test("says that it is not done, and another continues", async () => {
     await importMany(root.client, COUNT, { actor_id: "a" });
@@ -161,7 +161,7 @@ describe("a call that ends early", () => {
       const progress = await call();
       // A busy process has smaller slices.
       expect(progress.descendantCount).toBeGreaterThan(0);
-      expect(progress.descendantCount).toBeLessThanOrEqual(SLICE);
+      expect(progress.descendantCount).toBeLessThanOrEqual(paceAt(0).slice);
       remaining -= progress.descendantCount;
       expect(progress).toMatchObject({ remainingDescendantCount: remaining, done: remaining === 0 });
     }
@@ -190,7 +190,7 @@ describe("a call that ends early", () => {
     });
     await expect.poll(() => left(root), { interval: 10 }).toBeLessThan(COUNT);
     const remaining = await left(root);
-    expect(remaining).toBeGreaterThanOrEqual(COUNT - SLICE);
+    expect(remaining).toBeGreaterThanOrEqual(COUNT - paceAt(0).slice);
     expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: remaining, done: true });
   });
 });

@@ -5,7 +5,7 @@ import type { Principal } from "../../src/domain/principal.ts";
 import { changeMany } from "../../src/keys/bulk.ts";
 import { revokeWithDescendants } from "../../src/keys/descendants.ts";
 import type { BulkStore, KeysContext } from "../../src/keys/ports.ts";
-import { SLICE } from "../../src/keys/time-box.ts";
+import { paceAt } from "../../src/keys/time-box.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { revoke, succeeded, table } from "../support/conformance.ts";
@@ -23,7 +23,7 @@ const suite = useGuardedService();
 const { rest } = suite;
 
 /** One full slice, and a second one. */
-const COUNT = SLICE + 10;
+const COUNT = paceAt(0).slice + 10;
 
 /** Stores keys as children of a new admin token. */
 async function newFamily() {

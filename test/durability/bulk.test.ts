@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { SLICE } from "../../src/keys/time-box.ts";
+import { paceAt } from "../../src/keys/time-box.ts";
 import { derive, importKey, succeeded } from "../support/conformance.ts";
 import { type Ended, eventually, runKeyhold, type Serving, serve, startKeyhold } from "../support/keyhold.ts";
 import { isAwaited, lockRow } from "../support/locked-row.ts";
@@ -144,7 +144,7 @@ test("an operation whose server is killed between the last commit and the respon
   timeout: 60_000,
 }, async () => {
   // The second slice is the last, and not full, so that the commit that changes its keys ends the operation.
-  const count = SLICE + 3;
+  const count = paceAt(0).slice + 3;
   const keys = await newKeys(count);
   const body = { filter: keys.filter, request_id: randomUUID(), expected_count: count };
   const proxy = await TcpProxy.start(node(0).url);

@@ -43,7 +43,7 @@ const SOME: Principal = { ...operator, scopes: ["keyhold:verify"] };
 const REVOCATION = { verb: "revoke", reason: "SUPERSEDED", description: null } as const;
 
 function rotation(graceEnd: Date | null): Rotation {
-  return { version: 2, digest: { keyId: "k1", digest: randomBytes(32) }, hint: "h", graceEnd, maxGraceSecrets: 16 };
+  return { version: 2, digest: { keyId: "k1", digest: randomBytes(32) }, hint: "h", graceEnd };
 }
 
 /** All operations on single keys, in each form of their statement. */

@@ -1,6 +1,7 @@
 import postgres, { type Fragment, type Sql } from "postgres";
 import type { Change, ChangeVerb } from "../../domain/change.ts";
 import type { ApiKey } from "../../domain/key.ts";
+import { MAX_GRACE_SECRETS } from "../../domain/limits.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { KeyMutation, KeyName, KeyUpdate, NewExpiry, Revocation, Rotation } from "../../keys/ports.ts";
 import { allOf } from "../connection/fragments.ts";
@@ -115,8 +116,8 @@ function setRotated(sql: Sql, rotation: Rotation, now: Date): Fragment {
 }
 
 /** Returns the condition that another secret may have a grace period. */
-function graceRoom(sql: Sql, { graceEnd, maxGraceSecrets }: Rotation, now: Date): Fragment[] {
-  return graceEnd === null ? [] : [sql`jsonb_array_length(${secretsInGrace(sql, now)}) < ${maxGraceSecrets}`];
+function graceRoom(sql: Sql, { graceEnd }: Rotation, now: Date): Fragment[] {
+  return graceEnd === null ? [] : [sql`jsonb_array_length(${secretsInGrace(sql, now)}) < ${MAX_GRACE_SECRETS}`];
 }
 
 function secretsInGrace(sql: Sql, now: Date): Fragment {
