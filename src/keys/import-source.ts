@@ -1,8 +1,8 @@
-import { rawKeyHint } from "../credential/hint.ts";
 import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { requireBounded, requireFuture, type TimestampValue, toMilliseconds } from "../domain/expiry.ts";
 import { parseLookupPrefix } from "../hashing/input/lookup-prefix.ts";
 import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "../hashing/input/raw-key-hash.ts";
+import type { RequestSource } from "./new-key.ts";
 import type { KeysContext } from "./ports.ts";
 
 /** What an import knows of its key. */
@@ -17,11 +17,7 @@ export interface ImportSourceInput {
 }
 
 /** The same when it is parsed. */
-export type ImportSource = RawSource | HashedSource;
-
-export interface RawSource {
-  readonly rawKey: string;
-}
+export type ImportSource = { readonly rawKey: string } | HashedSource;
 
 export interface HashedSource {
   readonly hash: ParsedRawKeyHash;
@@ -41,7 +37,7 @@ export function checkImportSource(context: ImportRules, input: ImportSourceInput
 /** A shorter raw key can be guessed. */
 const MIN_CHARACTERS = 8;
 
-function checkRawKey(context: ImportRules, input: ImportSourceInput): RawSource {
+function checkRawKey(context: ImportRules, input: ImportSourceInput): ImportSource {
   const { rawKey, allowWeak = false, lookupPrefix, adoptBeforeTime } = input;
   checkAll(
     () => {
@@ -100,14 +96,9 @@ function looksLikeOurs(field: string) {
   return invalidArgument(field, description, "VALUE_NOT_ALLOWED");
 }
 
-/** Returns the hint of the key: empty for a key of which only the hash is known. */
-export function hintOf(source: ImportSource): string {
-  return "rawKey" in source ? rawKeyHint(source.rawKey) : "";
-}
-
 /** Returns what a repeat of the request must have in common with it. It is stored only as a keyed hash. */
-export function identityOf(source: ImportSource): ImportIdentity {
-  if ("rawKey" in source) return { rawKey: source.rawKey };
+export function identityOf(source: ImportSource): RequestSource {
+  if ("rawKey" in source) return source;
   const { hash, lookupPrefix, adoptBeforeTime } = source;
   const output = Buffer.from(hash.output).toString("hex");
   return {
@@ -116,9 +107,4 @@ export function identityOf(source: ImportSource): ImportIdentity {
     lookup_prefix: lookupPrefix ?? undefined,
     adopt_before_time: adoptBeforeTime?.toISOString(),
   };
-}
-
-export interface ImportIdentity {
-  readonly rawKey: string | null;
-  readonly [field: string]: unknown;
 }

@@ -1,17 +1,17 @@
 import { digestCurrent, digestOthers } from "../credential/digest.ts";
+import { rawKeyHint } from "../credential/hint.ts";
 import { attempt, checkAll, fieldError, KeyholdError } from "../domain/errors.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
-import { callerName, type Principal } from "../domain/principal.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { HashLookups } from "../domain/raw-key-hash.ts";
 import { fastDigests, lookupPrefixDigests, rawKeyHashDigests } from "../hashing/digest.ts";
 import { lookupPrefixLength } from "../hashing/input/lookup-prefix.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
-import { assertActorAllowed, assertCanGrant } from "./authorization.ts";
+import { assertCanGrant } from "./authorization.ts";
 import {
   checkImportSource,
   type HashedSource,
-  hintOf,
   type ImportRules,
   type ImportSource,
   type ImportSourceInput,
@@ -132,14 +132,11 @@ function lost(): KeyholdError {
 
 /** Returns the key to store, if the principal may import it. */
 function authorize(context: KeysContext, principal: Principal, input: ParsedImport): ApiKey {
-  assertActorAllowed(input.actorId, principal);
-  requireUnsharedNames(input.source, principal);
+  const { source } = input;
   const now = context.clock.now();
-  const keyId = newId(now, context.random);
-  const createdBy = callerName(principal);
-  const hint = hintOf(input.source);
-  const key = newStoredKey({ kind: "imported", keyId, hint, now, createdBy }, input);
-  assertCanGrant(key, principal);
+  const hint = "rawKey" in source ? rawKeyHint(source.rawKey) : "";
+  const key = newStoredKey({ kind: "imported", keyId: newId(now, context.random), hint }, input, principal, now);
+  requireUnsharedNames(source, principal);
   return key;
 }
 

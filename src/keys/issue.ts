@@ -3,9 +3,9 @@ import { issuedSecretHint } from "../credential/hint.ts";
 import { issueSecret } from "../credential/issued-secret.ts";
 import { RESERVED_SCOPE_PREFIX } from "../domain/admin-scopes.ts";
 import { checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
-import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
-import { callerName, type Principal } from "../domain/principal.ts";
-import { assertActorAllowed, assertCanGrant, isReserved } from "./authorization.ts";
+import { newId, type SecretDigest } from "../domain/key.ts";
+import type { Principal } from "../domain/principal.ts";
+import { assertCanGrant, isReserved } from "./authorization.ts";
 import {
   identify,
   type NewKeyInput,
@@ -16,12 +16,6 @@ import {
   requireRepeat,
 } from "./new-key.ts";
 import type { KeysContext } from "./ports.ts";
-
-/** An issued key. The secret is null if the request repeats an earlier one, which returned it. */
-export interface Issued {
-  readonly key: ApiKey;
-  readonly secret: string | null;
-}
 
 /** Throws `INVALID_ARGUMENT` with every invalid field. */
 export function parseNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">, input: NewKeyInput): ParsedNewKey {
@@ -39,14 +33,15 @@ function checkRestriction({ scopes, restrictedToActorIds = [] }: NewKeyInput): v
   throw invalidArgument("restricted_to_actor_ids", description, "VALUE_NOT_ALLOWED");
 }
 
-/** Issues a key. Throws on scopes that the principal may not grant, and on a reused request id. */
-export async function issueKey(context: KeysContext, principal: Principal, input: ParsedNewKey): Promise<Issued> {
-  assertActorAllowed(input.actorId, principal);
+/**
+ * Issues a key. The secret is null if the request repeats an earlier one, which returned it. Throws on scopes that the principal may not grant,
+ * and on a reused request id.
+ */
+export async function issueKey(context: KeysContext, principal: Principal, input: ParsedNewKey) {
   const now = context.clock.now();
   const keyId = newId(now, context.random);
   const { secret, digest, hint } = newSecret(context, keyId);
-  const key = newStoredKey({ kind: "issued", keyId, hint, now, createdBy: callerName(principal) }, input);
-  assertCanGrant(key, principal);
+  const key = newStoredKey({ kind: "issued", keyId, hint }, input, principal, now);
   const request = identify(input, NO_SOURCE, context.rings.fingerprint);
   const [insertion] = await context.store.insert([{ key, digest, otherDigests: [], request, principal }]);
   if (insertion?.outcome === "inserted") return { key: insertion.key, secret };

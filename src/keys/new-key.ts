@@ -4,8 +4,10 @@ import { type Expiry, type ExpiryInput, newExpiry, timeOf } from "../domain/expi
 import { checkIpRestriction, type IpRestriction } from "../domain/ip-restriction.ts";
 import type { ApiKey } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
+import { callerName, type Principal } from "../domain/principal.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
+import { assertActorAllowed, assertCanGrant } from "./authorization.ts";
 import type { KeysContext, RequestIdentity } from "./ports.ts";
 
 /** The input of a new key, issued or imported. */
@@ -42,16 +44,16 @@ export function parseNewKey<I extends NewKeyInput>(
   return { ...input, expiry, allowedCidrs };
 }
 
-/** The fields of a new key that do not come from its input. */
-interface DeterminedFields extends Pick<ApiKey, "kind" | "keyId" | "hint" | "createdBy"> {
-  /** When it is created. */
-  readonly now: number;
-}
-
-/** Returns the key to store. */
-export function newStoredKey({ kind, keyId, hint, now, createdBy }: DeterminedFields, input: ParsedNewKey): ApiKey {
+/** Returns the key to store, which is created at `now` (milliseconds), if the principal may create it. */
+export function newStoredKey(
+  { kind, keyId, hint }: Pick<ApiKey, "kind" | "keyId" | "hint">,
+  input: ParsedNewKey,
+  principal: Principal,
+  now: number,
+): ApiKey {
+  assertActorAllowed(input.actorId, principal);
   const created = new Date(now);
-  return {
+  const key: ApiKey = {
     keyId,
     kind,
     name: input.name,
@@ -71,15 +73,17 @@ export function newStoredKey({ kind, keyId, hint, now, createdBy }: DeterminedFi
     disableReason: null,
     allowedCidrs: input.allowedCidrs,
     restrictedToActorIds: restrictionOf(input),
-    createdBy,
+    createdBy: callerName(principal),
     hashAlgorithm: null,
     adoptBeforeTime: null,
     adoptTime: null,
   };
+  assertCanGrant(key, principal);
+  return key;
 }
 
 /** What a create request has beside its input: its raw key, and fields by name that release 0.2 does not know. */
-interface RequestSource {
+export interface RequestSource {
   readonly rawKey: string | null;
   readonly [field: string]: unknown;
 }

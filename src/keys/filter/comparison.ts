@@ -1,7 +1,7 @@
 import type { KeyKind } from "../../domain/key.ts";
 import { suggestion } from "../../lib/nearest-name.ts";
 import type { Cursor } from "./cursor.ts";
-import { COMPARATORS, type Comparator, FIELD_NAMES, findRule, type Rule } from "./fields.ts";
+import { COMPARATORS, type Comparator, FIELD_NAMES, RULES_BY_NAME, type Rule } from "./fields.ts";
 import type { Comparison, Expression, Operator } from "./filter.ts";
 import { isAnything, type Literal, plainText, prefixOf, takeName, takeText, takeValue } from "./literal.ts";
 import { takeRelativeTime } from "./relative-time.ts";
@@ -69,13 +69,13 @@ function takeKey(cursor: Cursor): string {
 function takeComparator(cursor: Cursor, { offset, field }: Path): Comparator {
   const comparator = COMPARATORS.get(cursor.take(COMPARATOR));
   if (comparator !== undefined) return comparator;
-  if (findRule(field) !== undefined) throw cursor.unexpected("expected an operator such as =");
+  if (RULES_BY_NAME.has(field)) throw cursor.unexpected("expected an operator such as =");
   const hint = KEYWORD_IN_ANY_CASE.test(field) ? "write AND, OR and NOT in upper case" : EXPECTED;
   throw cursor.error("value without a field", hint, offset);
 }
 
 function findField(cursor: Cursor, { offset, field, key }: Path, kind: KeyKind | null): Rule {
-  const rule = findRule(field);
+  const rule = RULES_BY_NAME.get(field);
   if (rule === undefined) {
     const fields = `${kind === null ? "a" : `an ${kind}`} key has ${FIELD_NAMES.join(", ")}${suggestion(field, FIELD_NAMES)}`;
     throw cursor.error("unknown field", fields, offset);

@@ -80,17 +80,9 @@ const RULES: { readonly [F in FieldName]: Rule } = {
 export const FIELD_NAMES: readonly string[] = Object.keys(RULES);
 
 /** Rules by snake_case and lowerCamelCase name. */
-const BY_NAME = new Map(
-  Object.entries(RULES).flatMap(([name, rule]): [string, Rule][] => [
-    [name, rule],
-    [camelCase(name), rule],
-  ]),
+export const RULES_BY_NAME: ReadonlyMap<string, Rule> = new Map(
+  Object.entries(RULES).flatMap(([name, rule]) => [name, camelCase(name)].map((either) => [either, rule] as const)),
 );
-
-/** Returns the rule of a field by either name. */
-export function findRule(name: string): Rule | undefined {
-  return BY_NAME.get(name);
-}
 
 /** Returns the rule of a metadata entry. */
 function entryRule(key: string): Rule {

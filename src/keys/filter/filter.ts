@@ -3,27 +3,15 @@ import type { HashAlgorithm } from "../../domain/raw-key-hash.ts";
 
 /**
  * A validated list filter (AIP-160): fields exist and values have the type of their field. Logic is two-valued: a comparison with an absent
- * value is false, so its negation is true.
+ * value is false, so its negation is true. The empty filter is never part of an expression.
  */
-export type Filter = MatchAll | Expression;
+export type Filter = { readonly node: "all" } | Expression;
 
-/** The empty filter. Never part of an expression. */
-export interface MatchAll {
-  readonly node: "all";
-}
-
-export type Expression = Junction | Negation | Comparison;
-
-/** Two or more operands. */
-export interface Junction {
-  readonly node: "and" | "or";
-  readonly operands: readonly Expression[];
-}
-
-export interface Negation {
-  readonly node: "not";
-  readonly operand: Expression;
-}
+export type Expression =
+  /** Two or more operands. */
+  | { readonly node: "and" | "or"; readonly operands: readonly Expression[] }
+  | { readonly node: "not"; readonly operand: Expression }
+  | Comparison;
 
 /** There is no `!=`: `a != b` is NOT (`a = b`), which is true if `a` is absent. */
 export type Operator = "=" | "<" | "<=" | ">" | ">=";
@@ -37,7 +25,7 @@ export type TimeField =
   | "rotate_time"
   | "revoke_time"
   | "disable_time";
-export type EnumField = "kind" | "status" | "revocation_reason" | "hash_algorithm";
+type EnumField = "kind" | "status" | "revocation_reason" | "hash_algorithm";
 export type FieldName = "key_id" | StringField | EnumField | "adopted" | "scopes" | "metadata" | TimeField;
 
 export type Comparison =

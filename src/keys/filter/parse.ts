@@ -1,7 +1,7 @@
 import type { KeyKind } from "../../domain/key.ts";
 import { takeComparison } from "./comparison.ts";
 import { Cursor } from "./cursor.ts";
-import type { Expression, Filter, Junction } from "./filter.ts";
+import type { Expression, Filter } from "./filter.ts";
 
 const MAX_CHARACTERS = 2000;
 const MAX_COMPARISONS = 50;
@@ -125,6 +125,6 @@ function takeComposite(state: State): Expression {
   return expression;
 }
 
-function junction(node: Junction["node"], operands: readonly [Expression, ...Expression[]]): Expression {
+function junction(node: "and" | "or", operands: readonly [Expression, ...Expression[]]): Expression {
   return operands.length === 1 ? operands[0] : { node, operands };
 }
