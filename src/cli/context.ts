@@ -1,7 +1,8 @@
-import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { mkdir, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { invalidArgument } from "../domain/errors.ts";
 import { isJsonObject, parseJson } from "../lib/json.ts";
+import { readIfExists, replaceFile } from "../lib/whole-file.ts";
 import { serverUrl } from "../server/config/values.ts";
 
 /** The server that `keyhold login` has stored. Contains no token, only the path of its file. */
@@ -15,10 +16,7 @@ const REMEDY = "run keyhold login again, or remove the file";
 
 /** Reads a context; null if there is none. Throws `INVALID_ARGUMENT` if others may read or change it, since it says where tokens are sent. */
 export async function readContext(path: string): Promise<Context | null> {
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") return null;
-    throw error;
-  });
+  const text = await readIfExists(path);
   if (text === null) return null;
   if (process.platform !== "win32" && ((await stat(path)).mode & 0o077) !== 0)
     throw invalidArgument(path, `must be accessible to its owner only (mode 0600); ${REMEDY}`);
@@ -36,10 +34,5 @@ function isPath(value: unknown): value is string | null {
 /** Replaces the context atomically (mode 0600). */
 export async function writeContext(path: string, { url, tokenFile, caFile }: Context): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const next = `${path}.new`;
-  await writeFile(next, `${JSON.stringify({ url, token_file: tokenFile, ca_file: caFile })}\n`, {
-    mode: 0o600,
-    flush: true,
-  });
-  await rename(next, path);
+  await replaceFile(path, `${JSON.stringify({ url, token_file: tokenFile, ca_file: caFile })}\n`);
 }

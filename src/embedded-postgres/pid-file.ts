@@ -1,5 +1,5 @@
-import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { readIfExists } from "../lib/whole-file.ts";
 import { poll } from "./process.ts";
 
 /** The contents of `postmaster.pid` (PostgreSQL, src/include/utils/pidfile.h). */
@@ -17,11 +17,7 @@ export function pidFilePath(clusterDir: string): string {
 
 /** Reads the cluster's `postmaster.pid`. Returns undefined if there is none or if it does not name a process yet. */
 export async function readPidFile(clusterDir: string): Promise<PidFile | undefined> {
-  const text = await readFile(pidFilePath(clusterDir), "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return "";
-    throw error;
-  });
-  return parsePidFile(text, clusterDir);
+  return parsePidFile((await readIfExists(pidFilePath(clusterDir))) ?? "", clusterDir);
 }
 
 /** Lines: 1 pid (negative for a single-user server), 5 socket folder as configured, 8 status, padded. */

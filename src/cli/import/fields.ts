@@ -12,14 +12,11 @@ import type { HashDefaults } from "../hash-options.ts";
  * The fields of a row: those of CreateImportedApiKeyRequest, except what the import sets itself, and short names of hashes. The fields of
  * `raw_key_hash` may be columns too, such as `raw_key_hash.algorithm`.
  */
-const FIELDS: ReadonlySet<string> = new Set([
-  ...["raw_key", "hash", "phc"],
-  ...namesIn(CreateImportedApiKeyRequestSchema).filter((name) => name !== "request_id" && name !== "allow_weak"),
-]);
+const FIELDS = [...new Set(["raw_key", "hash", "phc", ...namesIn(CreateImportedApiKeyRequestSchema)])].filter(
+  (name) => name !== "request_id" && name !== "allow_weak",
+);
 
-const FIELD_NAMES = [...FIELDS];
-
-const HASH_COLUMNS: ReadonlySet<string> = new Set(namesIn(RawKeyHashSchema).map((name) => `raw_key_hash.${name}`));
+const HASH_COLUMNS = namesIn(RawKeyHashSchema).map((name) => `raw_key_hash.${name}`);
 
 function namesIn({ fields }: DescMessage): string[] {
   return fields.map(({ name }) => name);
@@ -54,7 +51,7 @@ export function checkColumnMap({ columns, hash }: RowOptions): void {
   const fields = Object.keys(columns);
   const unknown = fields.find((field) => !isField(field));
   if (unknown !== undefined)
-    throw invalidArgument("--map", `unknown field "${redactName(unknown, FIELD_NAMES)}"; ${ALLOWED}`);
+    throw invalidArgument("--map", `unknown field "${redactName(unknown, FIELDS)}"; ${ALLOWED}`);
   requireFields(fields, "--map", "does not include");
   requireHashOptions(fields, hash);
 }
@@ -66,7 +63,7 @@ export function fieldsOf(content: Fields, columns: ColumnMap): Fields {
   }
   const { [ERROR_FIELD]: _, ...fields } = content;
   const unknown = Object.keys(fields).find((name) => !isField(name));
-  if (unknown !== undefined) throw invalidArgument(redactName(unknown, FIELD_NAMES), `is an unknown field; ${ALLOWED}`);
+  if (unknown !== undefined) throw invalidArgument(redactName(unknown, FIELDS), `is an unknown field; ${ALLOWED}`);
   return fields;
 }
 
@@ -95,10 +92,10 @@ export function metadataKey(field: string): string | undefined {
 }
 
 function isField(name: string): boolean {
-  return FIELDS.has(name) || HASH_COLUMNS.has(name) || METADATA_COLUMN.test(name);
+  return FIELDS.includes(name) || HASH_COLUMNS.includes(name) || METADATA_COLUMN.test(name);
 }
 
-const ALLOWED = `allowed: ${FIELD_NAMES.join(", ")}, raw_key_hash.<field>, metadata.<key>`;
+const ALLOWED = `allowed: ${FIELDS.join(", ")}, raw_key_hash.<field>, metadata.<key>`;
 
 /** A file must have at least one of these columns. */
 const KEYS = ["raw_key", "hash", "phc", "raw_key_hash", "raw_key_hash.value", "raw_key_hash.phc"];

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import type { ConnectError } from "@connectrpc/connect";
 import { invalidArgument } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { replaceFile } from "../../lib/whole-file.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { type HashOptions, readHashDefaults } from "../hash-options.ts";
@@ -12,13 +13,13 @@ import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { interruption } from "../signals.ts";
 import { openFailureFile } from "./failure-file.ts";
 import { type ColumnMap, checkColumnMap, type RowOptions } from "./fields.ts";
-import { loadProgress, newProgress, type Progress, saveProgress } from "./progress.ts";
+import { loadProgress, newProgress, type Progress } from "./progress.ts";
 import type { Row } from "./records.ts";
 import { type Batch, run } from "./run.ts";
 import { type Outcome, send } from "./send.ts";
 import { type FormatName, openSource, type Source } from "./source.ts";
 
-export interface ImportOptions extends RemoteOptions, HashOptions {
+interface ImportOptions extends RemoteOptions, HashOptions {
   /** Columns by fields. */
   readonly map?: ColumnMap;
   readonly format?: FormatName;
@@ -50,17 +51,11 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const remote = options.dryRun === true ? null : await openRemote(options);
   const saved = files.progress === null ? undefined : await loadProgress(files.progress, source, remote?.url);
   const start = saved ?? newProgress(source, remote?.url);
-  const progressBar = options.json === true ? null : createProgressBar(process.stderr, "rows", stateOf(start));
+  const progressBar =
+    options.json === true ? null : createProgressBar(process.stderr, "rows", { items: start.row, done: start.end });
   if (start.row > 0) await progressBar?.log(`resuming after row ${start.row}`);
-  const current: Run = {
-    options,
-    rows,
-    remote,
-    files,
-    progressBar,
-    signal: interruption(),
-    warned: { rows: 0, lines: [] },
-  };
+  const warned = { rows: 0, lines: [] };
+  const current: Run = { options, rows, remote, files, progressBar, signal: interruption(), warned };
   const started = performance.now();
   const end = await importRows(source, start, current).finally(() => progressBar?.end());
   const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
@@ -68,18 +63,8 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   await report(end, seconds, current);
 }
 
-function stateOf({ row, end }: Progress) {
-  return { items: row, done: end };
-}
-
-/** The files that an import writes. */
-interface Files {
-  /** Null if no progress is saved: on a dry run or from stdin. */
-  readonly progress: string | null;
-  readonly failures: string;
-}
-
-function filesOf({ path }: Source, { failures, progress, dryRun }: ImportOptions): Files {
+/** Returns the files that an import writes. No progress is saved on a dry run or from stdin. */
+function filesOf({ path }: Source, { failures, progress, dryRun }: ImportOptions) {
   const files = {
     progress: path === null || dryRun === true ? null : (progress ?? `${path}.progress`),
     failures: failures ?? `${path ?? "import"}.failures.jsonl`,
@@ -93,7 +78,7 @@ interface Run {
   readonly rows: RowOptions;
   /** Null on a dry run. */
   readonly remote: Remote | null;
-  readonly files: Files;
+  readonly files: ReturnType<typeof filesOf>;
   /** Null with `--json`. */
   readonly progressBar: ProgressBar | null;
   readonly signal: AbortSignal;
@@ -107,7 +92,8 @@ const MAX_SHOWN_WARNINGS = 20;
 async function importRows(source: Source, start: Progress, current: Run): Promise<Progress> {
   const { options, rows, files, progressBar, signal, warned } = current;
   const { concurrency, skipExisting, failuresWithKeys = false } = options;
-  const save = async (progress: Progress) => files.progress !== null && saveProgress(files.progress, progress);
+  const save = async (progress: Progress) =>
+    files.progress !== null && replaceFile(files.progress, `${JSON.stringify(progress)}\n`);
   const failureFile = await openFailureFile(files.failures, start.failureBytes, failuresWithKeys);
   const call = sender(current);
   let firstSave: Promise<unknown> | undefined;
@@ -123,7 +109,8 @@ async function importRows(source: Source, start: Progress, current: Run): Promis
   let [latest, saved] = [start, performance.now()];
   try {
     for await (latest of run(source, start, called)) {
-      progressBar?.show({ ...stateOf(latest), total: source.size, failed: latest.failed });
+      const { row: items, end: done, failed } = latest;
+      progressBar?.show({ items, done, total: source.size, failed });
       if (performance.now() - saved < SAVE_INTERVAL) continue;
       await save(latest);
       saved = performance.now();

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { readFile, rename, writeFile } from "node:fs/promises";
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject, parseJson } from "../../lib/json.ts";
+import { readIfExists } from "../../lib/whole-file.ts";
 import { shortenUrls } from "../redact.ts";
 import type { Source } from "./source.ts";
 
@@ -31,11 +31,8 @@ export function newProgress({ size, modifyTime }: Source, url?: string): Progres
 
 /** Returns the saved progress; undefined if there is none. Rejects that of another file or server. */
 export async function loadProgress(path: string, source: Source, url?: string): Promise<Progress | undefined> {
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-    return undefined;
-  });
-  if (text === undefined) return undefined;
+  const text = await readIfExists(path);
+  if (text === null) return undefined;
   const progress: unknown = parseJson(text);
   if (!isProgress(progress)) throw invalidArgument(path, "is not a progress file; remove it to start over");
   if (progress.size !== source.size || progress.modifyTime !== source.modifyTime)
@@ -53,11 +50,4 @@ const NUMBERS = ["row", "end", "size", "modifyTime", "imported", "existing", "fa
 function isProgress(value: unknown): value is Progress {
   if (!isJsonObject(value)) return false;
   return typeof value.importId === "string" && NUMBERS.every((name) => Number.isFinite(value[name]));
-}
-
-/** Replaces the file atomically: after a SIGKILL or power loss it has either the old or the new content. */
-export async function saveProgress(path: string, progress: Progress): Promise<void> {
-  const next = `${path}.new`;
-  await writeFile(next, `${JSON.stringify(progress)}\n`, { mode: 0o600, flush: true });
-  await rename(next, path);
 }

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { invalidArgument } from "../../domain/errors.ts";
 import { parseRootSecret, type RootSecrets } from "../../domain/server-keys.ts";
 import { syncDir } from "../../lib/sync-dir.ts";
+import { readIfExists } from "../../lib/whole-file.ts";
 import type { Config } from "../config/config.ts";
 import { hasEmbeddedFiles, requireEmbedded } from "../database-server.ts";
 
@@ -22,25 +23,23 @@ export async function loadRootSecrets(source: RootSecretSource): Promise<RootSec
   );
 }
 
-/** Reads the root secrets where they are, without creating any. @throws `ENOENT` and the like, of their file. */
+/**
+ * Reads the root secrets where they are, without creating any: in a file, the current one is in the first line, then one retired or staged
+ * secret per line. @throws `ENOENT` and the like, of their file.
+ */
 export async function readRootSecrets(
   source: RootSecretSource,
   read = (file: string) => readFile(file, "utf8"),
 ): Promise<RootSecrets> {
   if (source.rootSecrets !== null) return source.rootSecrets;
   const file = source.rootSecretFile ?? join(source.dataDir, "root-secret");
-  return parseRootSecretFile(await read(file), file);
+  const [current = "", ...retired] = linesOf(await read(file));
+  return { current: parseRootSecret(current, file), retired: retired.map((line) => parseRootSecret(line, file)) };
 }
 
 /** Returns the path of the file with the root secrets, or null if they are in the environment. */
 export function rootSecretFileOf({ rootSecrets, rootSecretFile, dataDir }: RootSecretSource): string | null {
   return rootSecrets === null ? (rootSecretFile ?? join(dataDir, "root-secret")) : null;
-}
-
-/** Parses a file of root secrets: the current one in the first line, then one retired or staged secret per line. */
-function parseRootSecretFile(text: string, file: string): RootSecrets {
-  const [current = "", ...retired] = linesOf(text);
-  return { current: parseRootSecret(current, file), retired: retired.map((line) => parseRootSecret(line, file)) };
 }
 
 /**
@@ -93,10 +92,7 @@ function readConfigured(file: string): Promise<string> {
 async function readOrCreate(dataDir: string, file: string): Promise<string> {
   // Checked before the file is read: another process may create both meanwhile, the file first.
   const hasDatabase = hasEmbeddedFiles(dataDir);
-  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "ENOENT") throw error;
-    return null;
-  });
+  const text = await readIfExists(file);
   if (text !== null) return text;
   if (hasDatabase) {
     throw invalidArgument(
