@@ -3,17 +3,13 @@ import { parseDuration } from "../../domain/duration.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { writeList } from "../rest-json.ts";
 
-interface ListOptions extends RemoteOptions, Selection {
+interface ListOptions extends RemoteOptions {
   /** By default the field of a condition, since a list is fast in the order of what it selects by; otherwise newest first. */
   readonly orderBy?: string;
   readonly kind: "issued" | "imported" | "all";
   /** Maximum number of keys; all by default. */
   readonly limit?: number;
   readonly pageSize: number;
-}
-
-/** What the keys of a list must satisfy, all of it. */
-interface Selection {
   readonly filter?: string;
   readonly actor?: string;
   /** In lower case. */
@@ -33,11 +29,10 @@ export async function list(options: ListOptions): Promise<void> {
 }
 
 /**
- * Returns the filter of a selection. Keys that were never used are unused; keys that are newer than the duration are not, since they may not
+ * Returns the filter of the options, all of which a key must satisfy. Keys that were never used are unused; keys that are newer than the duration are not, since they may not
  * have been used yet. Throws `INVALID_ARGUMENT` naming the option with an invalid duration.
  */
-function filterOf(selection: Selection): string {
-  const { filter = "", actor, status, expiringWithin, unusedFor, notAdopted } = selection;
+function filterOf({ filter = "", actor, status, expiringWithin, unusedFor, notAdopted }: ListOptions): string {
   const conditions: string[] = [];
   if (actor !== undefined) conditions.push(`actor_id=${quoted(actor)}`);
   if (status !== undefined) conditions.push(`status=KEY_STATUS_${status.toUpperCase()}`);
@@ -55,7 +50,7 @@ function filterOf(selection: Selection): string {
   return [`(${filter})`, ...conditions].join(" AND ");
 }
 
-function orderOf({ expiringWithin, unusedFor }: Selection): string {
+function orderOf({ expiringWithin, unusedFor }: ListOptions): string {
   if (expiringWithin !== undefined) return "expire_time";
   return unusedFor === undefined ? "" : "last_used_time";
 }
@@ -67,39 +62,21 @@ function quoted(text: string): string {
 
 /** Yields the keys of each page that has any. */
 async function* pagesOf(remote: Remote, options: ListOptions): AsyncGenerator<readonly Message[]> {
-  const { kind, pageSize, limit = Number.POSITIVE_INFINITY } = options;
-  const request = { filter: filterOf(options), orderBy: options.orderBy ?? orderOf(options) };
-  const readPage = pageReader(remote, kind);
+  const { kind, limit = Number.POSITIVE_INFINITY } = options;
+  const { apiKeys, issuedApiKeys, importedApiKeys } = remote;
+  const conditions = { filter: filterOf(options), orderBy: options.orderBy ?? orderOf(options) };
   let [left, pageToken] = [limit, ""];
+  let keys: readonly Message[];
   do {
-    const [keys, next] = await readPage({ ...request, pageToken, pageSize: Math.min(left, pageSize) });
+    const request = { ...conditions, pageToken, pageSize: Math.min(left, options.pageSize) };
+    if (kind === "issued")
+      ({ issuedApiKeys: keys, nextPageToken: pageToken } = await issuedApiKeys.listIssuedApiKeys(request));
+    else if (kind === "imported")
+      ({ importedApiKeys: keys, nextPageToken: pageToken } = await importedApiKeys.listImportedApiKeys(request));
+    else ({ apiKeys: keys, nextPageToken: pageToken } = await apiKeys.listApiKeys(request));
     if (keys.length > 0) yield keys;
     left -= keys.length;
-    pageToken = next;
   } while (pageToken !== "" && left > 0);
-}
-
-interface PageRequest {
-  readonly filter: string;
-  readonly orderBy: string;
-  readonly pageSize: number;
-  readonly pageToken: string;
-}
-
-/** Returns the function that reads the keys of a page of this kind, and the token of the next one. */
-function pageReader({ apiKeys, issuedApiKeys, importedApiKeys }: Remote, kind: ListOptions["kind"]) {
-  return async (request: PageRequest): Promise<readonly [keys: readonly Message[], nextPageToken: string]> => {
-    if (kind === "issued") {
-      const page = await issuedApiKeys.listIssuedApiKeys(request);
-      return [page.issuedApiKeys, page.nextPageToken];
-    }
-    if (kind === "imported") {
-      const page = await importedApiKeys.listImportedApiKeys(request);
-      return [page.importedApiKeys, page.nextPageToken];
-    }
-    const page = await apiKeys.listApiKeys(request);
-    return [page.apiKeys, page.nextPageToken];
-  };
 }
 
 /** The columns by field. */
