@@ -21,7 +21,7 @@ import type { OutputOptions } from "./output.ts";
 import { writeMessage } from "./rest-json.ts";
 import { outputSecret, type SecretOptions } from "./secret-output.ts";
 
-export interface AdminTokenOptions extends SecretOptions {
+interface AdminTokenOptions extends SecretOptions {
   readonly name: string;
   readonly scope?: readonly string[];
   readonly actor: string;
@@ -64,16 +64,13 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
       const { key, secret } = await issueKey(keys, operator(), input);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });
       if (secret === null) throw new TypeError("no secret was returned for the new key");
-      const record = issuedApiKey(key, keys.clock.now());
-      const answer = create(CreateIssuedApiKeyResponseSchema, { secret, issuedApiKey: record });
-      return { secret, answer, record: answer.issuedApiKey };
+      const record = create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now()));
+      return { secret, answer: create(CreateIssuedApiKeyResponseSchema, { secret, issuedApiKey: record }), record };
     }),
   );
 }
 
-export interface RenewOptions extends OutputOptions {
-  readonly ttl?: string;
-}
+type RenewOptions = OutputOptions & { readonly ttl?: string };
 
 /** Moves the expiry of an admin token that has not expired. Its secret stays the same, so its users need no new one. */
 export async function renewAdminToken(keyId: string, { ttl, ...options }: RenewOptions): Promise<void> {

@@ -1,26 +1,13 @@
 import type { Command, Option } from "commander";
 import { write } from "./output.ts";
 
-/** A command in the completion tree. */
-export interface Node {
-  /** Its words after the program name, such as `keys issue`; empty for the program. */
-  readonly path: string;
-  /** Its subcommands and the choices of its arguments. */
-  readonly commands: readonly Choice[];
-  readonly options: readonly OptionNode[];
-}
+/** A command, by its words after the program name such as `keys issue`, with its subcommands and choices of arguments. */
+export type Node = ReturnType<typeof nodeOf>;
 
 /** A word that can be completed. */
-interface Choice {
-  readonly word: string;
-  readonly description: string;
-}
+type Choice = Node["commands"][number];
 
-interface OptionNode extends Choice {
-  readonly takesValue: boolean;
-  /** Choices of the value; empty if any value is allowed, for which shells complete file names. */
-  readonly values: readonly string[];
-}
+type OptionNode = Node["options"][number];
 
 /** Prints the completion script of a shell, generated from the command tree. Without a match, each completes file names. */
 export async function printCompletion(program: Command, shell: keyof typeof SCRIPTS): Promise<void> {
@@ -29,21 +16,26 @@ export async function printCompletion(program: Command, shell: keyof typeof SCRI
 
 /** Returns all visible commands, each before its subcommands. */
 export function nodesOf(command: Command, path = ""): Node[] {
-  const help = command.createHelp();
-  const commands = help.visibleCommands(command).filter((subcommand) => subcommand.name() !== "help");
-  const options = help.visibleOptions(command).map(optionNode);
-  const words = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
-  const choices = [
-    ...commands.map((subcommand) => ({ word: subcommand.name(), description: subcommand.description() })),
-    ...words.map((word) => ({ word, description: word })),
-  ];
-  return [
-    { path, commands: choices, options },
-    ...commands.flatMap((subcommand) => nodesOf(subcommand, `${path} ${subcommand.name()}`.trim())),
-  ];
+  const subcommands = subcommandsOf(command);
+  return [nodeOf(command, path), ...subcommands.flatMap((sub) => nodesOf(sub, `${path} ${sub.name()}`.trim()))];
 }
 
-function optionNode({ long, short, description, required, optional, argChoices }: Option): OptionNode {
+function subcommandsOf(command: Command): Command[] {
+  const visible = command.createHelp().visibleCommands(command);
+  return visible.filter((subcommand) => subcommand.name() !== "help");
+}
+
+function nodeOf(command: Command, path: string) {
+  const words = command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []);
+  const commands = [
+    ...subcommandsOf(command).map((sub) => ({ word: sub.name(), description: sub.description() })),
+    ...words.map((word) => ({ word, description: word })),
+  ];
+  return { path, commands, options: command.createHelp().visibleOptions(command).map(optionNode) };
+}
+
+/** Without choices of the value, any is allowed, and shells complete file names. */
+function optionNode({ long, short, description, required, optional, argChoices }: Option) {
   return { word: long ?? short ?? "", description, takesValue: required || optional, values: argChoices ?? [] };
 }
 

@@ -4,13 +4,8 @@ import { type Config, readConfig } from "../server/config/config.ts";
 import { withResources } from "./command.ts";
 import { type OutputOptions, writeResult } from "./output.ts";
 
-export interface MigrateOptions extends OutputOptions {
-  /** The role of the servers. */
-  readonly grantTo?: string;
-}
-
-/** Migrates the schema as its owner and grants the servers' role what it needs. Safe to run concurrently. */
-export async function migrate(options: MigrateOptions): Promise<void> {
+/** Migrates the schema as its owner and grants the servers' role, `grantTo`, what it needs. Safe to run concurrently. */
+export async function migrate(options: OutputOptions & { readonly grantTo?: string }): Promise<void> {
   const config = readConfig({ withoutRootSecret: true });
   const applied =
     config.databaseUrl === null

@@ -16,10 +16,7 @@ export interface RemoteOptions extends OutputOptions {
   readonly caFile?: string;
 }
 
-/** A running server. */
-export interface Remote extends KeyholdClient {
-  readonly url: string;
-}
+export type Remote = Awaited<ReturnType<typeof openRemote>>;
 
 /** Timeout of a call in milliseconds. The server's statement timeout is 10 s. */
 const TIMEOUT = 60_000;
@@ -28,7 +25,7 @@ const TIMEOUT = 60_000;
  * Returns a client for the server of the options or environment. Nothing is sent before the first call. Calls are not retried, so that an
  * unreachable server is reported at once.
  */
-export async function openRemote(options: RemoteOptions): Promise<Remote> {
+export async function openRemote(options: RemoteOptions) {
   const config = readClientConfig();
   const context = config.contextFile === null ? null : await readContext(config.contextFile);
   const ofServer = options.url === undefined ? config.url : serverUrl("--url", options.url);
@@ -53,11 +50,8 @@ export async function openRemote(options: RemoteOptions): Promise<Remote> {
 const DEFAULT_URL = "http://127.0.0.1:4420";
 
 /** Returns the first file that is set, with the name of its source for errors. */
-function firstFile(
-  files: Readonly<Record<string, string | null | undefined>>,
-): [name: string, file: string] | undefined {
-  for (const [name, file] of Object.entries(files)) if (typeof file === "string") return [name, file];
-  return undefined;
+function firstFile(files: Readonly<Record<string, string | null | undefined>>) {
+  return Object.entries(files).find((entry): entry is [name: string, file: string] => typeof entry[1] === "string");
 }
 
 /** The URL is validated before, so a `TypeError` is about the token. */

@@ -47,9 +47,7 @@ function verdict(use: RootSecretUse): string {
   return isNeeded(use) ? "keep: stored data still depends on it" : "can be removed";
 }
 
-export interface RotateSecretOptions extends OutputOptions {
-  readonly stage?: boolean;
-}
+type RotateSecretOptions = OutputOptions & { readonly stage?: boolean };
 
 /** Adds a new root secret as the current one, or with `stage` as accepted only. Rejects if a running server would not have it. */
 export async function rotateSecret({ stage = false, json }: RotateSecretOptions): Promise<void> {

@@ -11,9 +11,7 @@ const ENCODINGS = {
   utf8: TextEncoding.UTF8,
 };
 
-export interface CreateOptions extends RemoteOptions, CredentialOptions {
-  readonly encoding: keyof typeof ENCODINGS;
-}
+type CreateOptions = RemoteOptions & CredentialOptions & { readonly encoding: keyof typeof ENCODINGS };
 
 /** Stores the key of an HMAC, which is read from stdin or a file. */
 export async function createHmacKey(hmacKeyId: string, options: CreateOptions): Promise<void> {

@@ -17,9 +17,8 @@ import { withRetries } from "../retry.ts";
 import { interruption } from "../signals.ts";
 import { REASONS } from "./manage.ts";
 
-export interface BulkOptions extends RemoteOptions {
+interface BulkOptions extends RemoteOptions {
   readonly filter: string;
-  readonly reason?: string;
   readonly validateOnly?: true;
   readonly expectedCount?: number;
   readonly requestId?: string;
@@ -28,30 +27,22 @@ export interface BulkOptions extends RemoteOptions {
   readonly retryFor: number;
 }
 
-export interface BulkRevokeOptions extends Omit<BulkOptions, "reason"> {
-  readonly reason?: keyof typeof REASONS;
-  readonly description?: string;
-}
+type Call = (
+  request: { validateOnly?: boolean; expectedCount: number | undefined; requestId?: string },
+  options?: CallOptions,
+) => Promise<BulkRevokeApiKeysResponse | BulkDisableApiKeysResponse>;
 
-type Progress = BulkRevokeApiKeysResponse | BulkDisableApiKeysResponse;
+type Revocation = { readonly reason?: keyof typeof REASONS; readonly description?: string };
 
-interface Request {
-  readonly validateOnly?: boolean;
-  readonly expectedCount: number | undefined;
-  readonly requestId?: string;
-}
-
-type Call = (request: Request, options?: CallOptions) => Promise<Progress>;
-
-export async function bulkRevoke(options: BulkRevokeOptions): Promise<void> {
+export async function bulkRevoke(options: BulkOptions & Revocation): Promise<void> {
   const { apiKeys } = await openRemote(options);
-  const { filter, description } = options;
-  const fields = { filter, reason: options.reason && REASONS[options.reason], revocationDescription: description };
+  const { filter, reason, description } = options;
+  const fields = { filter, reason: reason && REASONS[reason], revocationDescription: description };
   const call: Call = (request, callOptions) => apiKeys.bulkRevokeApiKeys({ ...fields, ...request }, callOptions);
   await run("bulk-revoke", call, options, (count) => `Revoke ${count} keys permanently?`);
 }
 
-export async function bulkDisable(options: BulkOptions): Promise<void> {
+export async function bulkDisable(options: BulkOptions & { readonly reason?: string }): Promise<void> {
   const { apiKeys } = await openRemote(options);
   const { filter, reason } = options;
   const call: Call = (request, callOptions) => apiKeys.bulkDisableApiKeys({ filter, reason, ...request }, callOptions);
@@ -62,7 +53,7 @@ export async function bulkDisable(options: BulkOptions): Promise<void> {
 async function run(
   command: string,
   call: Call,
-  options: Omit<BulkOptions, "reason">,
+  options: BulkOptions,
   question: (count: number) => string,
 ): Promise<void> {
   const { expectedCount, validateOnly } = options;
@@ -91,7 +82,7 @@ async function complete(
   command: string,
   call: Call,
   expectedCount: number | undefined,
-  options: Omit<BulkOptions, "reason">,
+  options: BulkOptions,
 ): Promise<void> {
   const requestId = options.requestId ?? randomUUID();
   const say = (text: string) => {

@@ -20,11 +20,7 @@ export interface NewKeyOptions extends RemoteOptions {
   readonly requestId?: string;
 }
 
-export interface IssueOptions extends NewKeyOptions, SecretOptions {
-  readonly restrictTo?: string[];
-}
-
-export async function issue(options: IssueOptions): Promise<void> {
+export async function issue(options: NewKeyOptions & SecretOptions & { restrictTo?: string[] }): Promise<void> {
   const { issuedApiKeys } = await openRemote(options);
   await outputSecret(options, async () => {
     const restrictedToActorIds = options.restrictTo ?? [];
@@ -41,7 +37,7 @@ function repeatedRequest(keyId = ""): KeyholdError {
   return new KeyholdError("REQUEST_ID_REUSED", `--request-id: ${description}`, { metadata: { key_id: keyId } });
 }
 
-export interface ImportOneOptions extends NewKeyOptions, CredentialOptions, HashOptions {
+interface ImportOneOptions extends NewKeyOptions, CredentialOptions, HashOptions {
   readonly allowWeak?: boolean;
   /** Whether the input is a hash with its salt and parameters. */
   readonly phc?: true;
@@ -74,14 +70,12 @@ function fieldsOf({ name, actor, scope = [], ttl, expireTime, allowIp, metadata 
   return { name, actorId: actor, scopes: scope, ttl, expireTime, ipRestriction, metadata, requestId };
 }
 
-export interface RotateOptions extends RemoteOptions, SecretOptions {
-  readonly gracePeriod?: string;
-}
+type RotateOptions = RemoteOptions & SecretOptions & { readonly gracePeriod?: string };
 
-export async function rotate(keyId: string, options: RotateOptions): Promise<void> {
+export async function rotate(keyId: string, { gracePeriod, ...options }: RotateOptions): Promise<void> {
   const { issuedApiKeys } = await openRemote(options);
   await outputSecret(options, async () => {
-    const answer = await issuedApiKeys.rotateIssuedApiKey({ keyId, gracePeriod: options.gracePeriod });
+    const answer = await issuedApiKeys.rotateIssuedApiKey({ keyId, gracePeriod });
     return { secret: answer.secret, answer, record: answer.issuedApiKey };
   });
 }

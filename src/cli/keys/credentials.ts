@@ -8,7 +8,7 @@ import { openRemote, type RemoteOptions } from "../remote.ts";
 import { restJson, writeMessage } from "../rest-json.ts";
 import { outputSecret, type SecretOptions } from "../secret-output.ts";
 
-interface PresentationOptions {
+interface PresentationOptions extends RemoteOptions, CredentialOptions {
   readonly clientIp?: string;
   readonly requireScope?: string[];
   readonly audience?: string;
@@ -18,13 +18,8 @@ function presentationOf({ clientIp, requireScope: requiredScopes = [], audience 
   return { clientIp, requiredScopes, audience };
 }
 
-export interface VerifyOptions extends RemoteOptions, CredentialOptions, PresentationOptions {
-  /** False bypasses the server's cache. */
-  readonly cache: boolean;
-}
-
-/** Verifies a credential. The verdict goes to stdout, valid or not, and determines the exit status. */
-export async function verify(options: VerifyOptions): Promise<void> {
+/** Verifies a credential, past the server's cache without `cache`. The verdict, valid or not, determines the exit status. */
+export async function verify(options: PresentationOptions & { readonly cache: boolean }): Promise<void> {
   const { apiKeys } = await openRemote(options);
   const credential = await readCredential(options);
   const headers = new Headers(options.cache ? {} : { "cache-control": "no-cache" });
@@ -34,10 +29,7 @@ export async function verify(options: VerifyOptions): Promise<void> {
 }
 
 /** Explains the verdict on a key or on a credential. The exit status is that of `verify`. */
-export async function explain(
-  keyId: string | undefined,
-  options: RemoteOptions & CredentialOptions & PresentationOptions,
-): Promise<void> {
+export async function explain(keyId: string | undefined, options: PresentationOptions): Promise<void> {
   if (keyId !== undefined && options.credentialFile !== undefined) {
     throw invalidArgument("--credential-file", "cannot be used with a key id");
   }
@@ -58,7 +50,7 @@ async function writeExplanation({ checks, ...verdict }: JsonObject): Promise<voi
 
 const ALGORITHMS = { jwt: TokenAlgorithm.JWT, macaroon: TokenAlgorithm.MACAROON };
 
-export interface DeriveOptions extends RemoteOptions, CredentialOptions, SecretOptions {
+interface DeriveOptions extends RemoteOptions, CredentialOptions, SecretOptions {
   readonly algorithm: keyof typeof ALGORITHMS;
   readonly ttl?: string;
   readonly scope?: string[];

@@ -1,5 +1,4 @@
 import type { Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RevocationReason } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
@@ -8,22 +7,17 @@ import { ipRestrictionTo } from "../options.ts";
 import { writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
+import type { NewKeyOptions } from "./create.ts";
 
 export async function get(keyId: string, options: RemoteOptions): Promise<void> {
   const { apiKeys } = await openRemote(options);
   await writeMessage(await apiKeys.getApiKey({ keyId }), options);
 }
 
-export interface UpdateOptions extends RemoteOptions {
-  readonly name?: string;
-  readonly scope?: string[];
+interface UpdateOptions extends Partial<NewKeyOptions> {
   readonly clearScopes?: true;
-  readonly metadata?: Record<string, string>;
   readonly clearMetadata?: true;
-  readonly ttl?: string;
-  readonly expireTime?: Timestamp;
   readonly clearExpiry?: true;
-  readonly allowIp?: string[];
   readonly allowAnyIp?: true;
 }
 
@@ -64,11 +58,7 @@ async function ofEitherKind(keyId: string, ...calls: readonly (() => Promise<Mes
   throw new KeyholdError("API_KEY_NOT_FOUND", `no such key: ${keyId}`, { metadata: { key_id: keyId } });
 }
 
-export interface DisableOptions extends RemoteOptions {
-  readonly reason?: string;
-}
-
-export async function disable(keyId: string, options: DisableOptions): Promise<void> {
+export async function disable(keyId: string, options: RemoteOptions & { readonly reason?: string }): Promise<void> {
   const { apiKeys } = await openRemote(options);
   await writeMessage(await apiKeys.disableApiKey({ keyId, reason: options.reason }), options);
 }
@@ -91,7 +81,7 @@ export const REASONS = {
   "privilege-withdrawn": RevocationReason.PRIVILEGE_WITHDRAWN,
 };
 
-export interface RevokeOptions extends RemoteOptions, CredentialOptions {
+interface RevokeOptions extends RemoteOptions, CredentialOptions {
   readonly reason?: keyof typeof REASONS;
   readonly description?: string;
   readonly self?: boolean;

@@ -75,7 +75,8 @@ export const checkSigningKeys: Check<DatabaseContext> = async ({ config, rings, 
   const inUse = records.filter((record) => isInUse(record, clock.now()));
   if (inUse.every(({ retireTime }) => retireTime !== null))
     return [ok("no signing key yet: the first server will create one")];
-  const states = inUse.map((record) => evaluateKey(record, opens(record, rings), clock.now()));
+  const opens = (record: SigningKeyRecord) => succeeds(() => unwrapSigningKey(record, rings.signingKeyWrap));
+  const states = inUse.map((record) => evaluateKey(record, opens(record), clock.now()));
   return [...states, ...inUse.flatMap((record) => compareAlgorithm(record, config))];
 };
 
@@ -108,10 +109,6 @@ function evaluateKey(
     );
   const message = `signing key ${kid}, ${days} days old`;
   return now - createTime.getTime() < OLD ? ok(message) : warning(message, "rotate it: keyhold signing-keys rotate");
-}
-
-function opens(record: SigningKeyRecord, { signingKeyWrap }: Rings): boolean {
-  return succeeds(() => unwrapSigningKey(record, signingKeyWrap));
 }
 
 function succeeds(unwrap: () => unknown): boolean {
