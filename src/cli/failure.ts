@@ -43,18 +43,14 @@ function messageOf(error: unknown): string {
   return error.cause instanceof Error ? `${shown}: ${messageOf(error.cause)}` : shown;
 }
 
-/** Returns one line of JSON in the error format of REST (AIP-193). */
+/** Returns one line of JSON in the error format of REST (AIP-193), with the causes in the message: the reader runs the command. */
 export function explainInJson(error: unknown): string {
-  return redactArguments(jsonText(toErrorBody(toWireError(error))));
+  const body = toErrorBody(toWireError(error));
+  return redactArguments(jsonText({ error: { ...body.error, message: messageOf(error) } }));
 }
 
-/** Converts as the server does, but keeps the cause in the message: the reader runs the command. */
+/** Converts as the server does, which hides any other error. */
 function toWireError(error: unknown): ConnectError {
-  if (error instanceof ConnectError) {
-    const { code, metadata, details, cause } = error;
-    return Object.assign(new ConnectError(explain(error), code, metadata, [], cause), { details });
-  }
-  if (!(error instanceof KeyholdError)) return new ConnectError(explain(error), Code.Unknown);
-  const { code, metadata, violations } = error;
-  return toConnectError(new KeyholdError(code, explain(error), { metadata, violations }));
+  const isPublic = error instanceof ConnectError || error instanceof KeyholdError;
+  return isPublic ? toConnectError(error) : new ConnectError("", Code.Unknown);
 }
