@@ -8,11 +8,6 @@ import type { VerificationCache } from "../verify/cache/cache.ts";
 import type { Config } from "./config/config.ts";
 import { readBuild, readVersion } from "./version.ts";
 
-interface CoherenceOptions extends Pick<MembershipOptions, "onDisconnect" | "log"> {
-  readonly config: Config;
-  readonly databaseUrl: string;
-}
-
 /** The membership of this process in the cluster, and the cache that it invalidates. */
 export class Coherence {
   readonly membership: Membership;
@@ -34,7 +29,7 @@ export class Coherence {
   /** Called when the signing keys have changed. */
   onSigningKeys: () => void = () => {};
 
-  constructor({ config, databaseUrl, onDisconnect, log }: CoherenceOptions) {
+  constructor(config: Config, databaseUrl: string, options: Pick<MembershipOptions, "onDisconnect" | "log">) {
     const { databaseListenUrl, leaseTtl, staleGrace } = config;
     this.membership = new Membership({
       open: createOpenFeed(databaseListenUrl ?? databaseUrl),
@@ -45,8 +40,7 @@ export class Coherence {
       monotonic: systemMonotonic,
       onChange: (change) => this.#onChange(change),
       onInvalidateAll: () => this.#invalidateAll(),
-      onDisconnect,
-      log,
+      ...options,
     });
   }
 

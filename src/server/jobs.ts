@@ -16,17 +16,6 @@ export interface Job {
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** What the metrics of a job are read from. */
-export interface JobStats {
-  readonly name: string;
-  readonly runs: number;
-  readonly failures: number;
-  /** Of all runs, in milliseconds. */
-  readonly duration: number;
-  /** End of the last successful run in milliseconds since the epoch; null: none has succeeded yet. */
-  readonly lastSuccess: number | null;
-}
-
 export interface JobsOptions {
   readonly clock: Clock;
   readonly monotonic: Monotonic;
@@ -43,7 +32,7 @@ export function createJobs(options: JobsOptions) {
   const cancelled = new AbortController();
   let stopping: Promise<unknown> | undefined;
   return {
-    stats: (): readonly JobStats[] => jobs.map(({ stats }) => stats),
+    stats: () => jobs.map(({ stats }) => stats),
     /** Schedules a job, and returns a function that runs it now: at once, or once more after the run in progress. */
     start: (job: Job): (() => void) => {
       const scheduled = schedule(job, options, cancelled.signal);
@@ -59,6 +48,7 @@ export function createJobs(options: JobsOptions) {
 }
 
 function schedule(job: Job, { clock, monotonic, log }: JobsOptions, signal: AbortSignal) {
+  /** In milliseconds: the duration of all runs, and the end of the last that succeeded. */
   const stats = { name: job.name, runs: 0, failures: 0, duration: 0, lastSuccess: null as number | null };
   let timer: NodeJS.Timeout | undefined;
   /** Null: not running. */

@@ -14,7 +14,7 @@ import {
 import type { Signing } from "../signing/signing.ts";
 import { ConcurrencyLimiter } from "../transport/pipeline/concurrency-limiter.ts";
 import type { LastUsed } from "../verify/last-used.ts";
-import type { JobStats, Jobs } from "./jobs.ts";
+import type { Jobs } from "./jobs.ts";
 import type { Resources } from "./resources.ts";
 import { readBuild, readVersion } from "./version.ts";
 
@@ -194,7 +194,7 @@ type Usage = Resources["pools"]["changes"]["usage"];
 function backgroundMetrics({ signing, lastUsed, jobs }: Measured): Family[] {
   type Value = number | null;
   const byTask =
-    (name: Exclude<keyof JobStats, "name">, toUnit = (value: Value) => value) =>
+    (name: "runs" | "failures" | "duration" | "lastSuccess", toUnit = (value: Value) => value) =>
     () =>
       jobs.stats().flatMap((job) => {
         const value = toUnit(job[name]);

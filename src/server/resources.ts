@@ -62,12 +62,8 @@ export async function openResources(config: Config, options: ResourcesOptions) {
   const opened = await openDatabase(config, options);
   try {
     const migrated = await opened.prepareSchema();
-    const coherence = new Coherence({
-      config,
-      databaseUrl: opened.url,
-      onDisconnect: opened.disconnect,
-      log: options.onMembership ?? (() => undefined),
-    });
+    const log = options.onMembership ?? NOTHING;
+    const coherence = new Coherence(config, opened.url, { onDisconnect: opened.disconnect, log });
     const { url, database: changes, lists, reads, reserve } = opened;
     const assembled = assemble(config, opened, rings, coherence, options);
     const close = async () => {
@@ -77,8 +73,6 @@ export async function openResources(config: Config, options: ResourcesOptions) {
     };
     return {
       url,
-      /** URL for connections that keep their session, which a transaction pooler does not. */
-      listenUrl: config.databaseListenUrl ?? url,
       pools: { changes, lists, reads, reserve },
       /** Migrations that were applied on opening. */
       migrated,

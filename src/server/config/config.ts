@@ -13,15 +13,21 @@ import { toClientConfig } from "./client-config.ts";
 import { toGateways } from "./gateways.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
-import { type Environment, type Get, hostName, integer, list, networks, oneOf, origin, postgresUrl } from "./values.ts";
+import {
+  type Environment,
+  type Get,
+  hostName,
+  integer,
+  list,
+  names,
+  networks,
+  oneOf,
+  origin,
+  postgresUrl,
+} from "./values.ts";
 
 /** The configuration of a server. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
-
-/** Parts that are not required: `migrate` needs no root secret. */
-export interface ConfigUse {
-  readonly withoutRootSecret?: boolean;
-}
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 const AUTH_METHODS = ["admin-token", "oidc", "none"] as const;
@@ -30,7 +36,7 @@ const AUTH_METHODS = ["admin-token", "oidc", "none"] as const;
  * Reads the configuration from the environment and the files that it names. The only reader of the environment. Throws `INVALID_ARGUMENT`
  * naming the variable.
  */
-export function readConfig(use?: ConfigUse): Config {
+export function readConfig(use?: Parameters<typeof toConfig>[1]): Config {
   return toConfig(withFiles(process.env), use);
 }
 
@@ -90,8 +96,8 @@ function readVariable(variable: string, file: string): string {
   }
 }
 
-/** Returns the configuration of an environment. Pure. An empty variable counts as not set. */
-export function toConfig(environment: Environment, { withoutRootSecret = false }: ConfigUse = {}) {
+/** Returns the configuration of an environment. Pure. An empty variable counts as not set. `migrate` needs no root secret. */
+export function toConfig(environment: Environment, { withoutRootSecret = false } = {}) {
   const get = (name: string) => environment[name]?.trim() || undefined;
   /** Null: not set. */
   const optional = <T>(name: string, parse: (text: string, name: string) => T): T | null => {
@@ -131,7 +137,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** Algorithm of new signing keys; null: that of the active key, EdDSA for the first one. */
     signingAlgorithm: optional("KEYHOLD_SIGNING_ALGORITHM", (text, name) => oneOf(name, text, ALGORITHM_NAMES)),
     /** Empty if not configured; the server then listens on loopback only. */
-    auth: toAuth(get("KEYHOLD_AUTH")),
+    auth: names("KEYHOLD_AUTH", get("KEYHOLD_AUTH"), AUTH_METHODS),
     oidc: toOidc(get),
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
     /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
@@ -243,10 +249,6 @@ function pairOf(get: Get, one: string, other: string): readonly [string, string]
   if (first !== undefined) throw invalidArgument(other, `is required with ${one}`);
   if (second !== undefined) throw invalidArgument(one, `is required with ${other}`);
   return null;
-}
-
-function toAuth(text: string | undefined): readonly (typeof AUTH_METHODS)[number][] {
-  return [...new Set(list(text))].map((name) => oneOf("KEYHOLD_AUTH", name, AUTH_METHODS));
 }
 
 function toOidc(get: Get) {

@@ -2,7 +2,7 @@ import { metadataHeader } from "../../api/gateways/identity-headers.ts";
 import { GATEWAY_CALLER_METHODS } from "../../auth/gateway-callers.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import type { CredentialPlace } from "../../lib/request-credential.ts";
-import { type Get, integer, list, networks, oneOf } from "./values.ts";
+import { type Get, integer, list, names, networks } from "./values.ts";
 
 /** The protocols of gateways. */
 const GATEWAYS = ["forward-auth", "ext-authz"] as const;
@@ -54,10 +54,6 @@ export function toGateways(get: Get) {
     );
   }
   return gateways;
-}
-
-function names<T extends string>(variable: string, text: string | undefined, allowed: readonly T[]): readonly T[] {
-  return [...new Set(list(text))].map((name) => oneOf(variable, name, allowed));
 }
 
 /** A token (RFC 9110 §5.6.2), also for cookies (RFC 6265 §4.1.1) and parameters. */

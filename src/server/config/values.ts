@@ -61,3 +61,12 @@ export function oneOf<T extends string>(name: string, text: string, allowed: rea
   if (value === undefined) throw invalidArgument(name, `must be one of ${allowed.join(", ")}`);
   return value;
 }
+
+/** Returns the distinct names of a list. */
+export function names<T extends string>(
+  variable: string,
+  text: string | undefined,
+  allowed: readonly T[],
+): readonly T[] {
+  return [...new Set(list(text))].map((name) => oneOf(variable, name, allowed));
+}
