@@ -226,7 +226,7 @@ const CHECKED_REACTIONS = {
   "once in the life of a process, server or worker": `cli/import/run 1, cli/log 1, cli/signals 3, cli/uncaught 2, cli/keys/bulk 1,
     cli/workers/reassign-connections 3, cli/workers/worker-pool 2, cli/workers/worker-process 6, cli/workers/worker 4,
     hashing/slow/hash-worker 2, embedded-postgres/pid-file 2, embedded-postgres/postmaster 2, embedded-postgres/shutdown 2,
-    lib/supervise 5, observability/metrics/port 1, server/start 1, transport/transport 1`,
+    lib/supervise 5, server/start 1, transport/transport 1`,
   "once in the life of a connection or session": `embedded-postgres/socket 2, postgres/connection/client-socket 1, postgres/cluster/notify-probe 1,
     postgres/connection/primary 4, transport/listener/client-error 1, transport/fast-path/http1 2, transport/listener/acceptor 5,
     transport/listener/closing 2, transport/listener/http2 6, transport/listener/server 3`,

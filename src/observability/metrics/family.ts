@@ -26,9 +26,7 @@ export interface HistogramSample {
   readonly sum: number;
 }
 
-export interface HistogramFamily {
-  readonly name: string;
-  readonly help: string;
+export interface HistogramFamily extends Pick<Family, "name" | "help"> {
   readonly type: "histogram";
   /** Upper bounds, ascending. */
   readonly bounds: readonly number[];

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
@@ -35,10 +36,7 @@ export async function openMetricsPort(
       return reject(500, "the metrics could not be collected");
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen({ host, port }, resolve);
-  });
+  await once(server.listen({ host, port }), "listening");
   return {
     /** Such as `http://127.0.0.1:4421/metrics`. */
     url: urlOf(server.address() as AddressInfo),
@@ -46,11 +44,10 @@ export async function openMetricsPort(
     serve: (source: Scrape): void => {
       scrape = source;
     },
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: async (): Promise<void> => {
+      server.close().closeAllConnections();
+      await once(server, "close");
+    },
   };
 }
 
