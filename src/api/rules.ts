@@ -74,16 +74,9 @@ function valueCheck(field: DescField, { type, required }: FieldRules): Check {
     const { value: min = Number.NEGATIVE_INFINITY } = type.value.greaterThan;
     return ruleCheck<number>([[(value) => value >= min, `must be at least ${min}`, "OUT_OF_RANGE"]]);
   }
-  if (type.case === "enum" && field.enum !== undefined) {
-    const { definedOnly, notIn } = type.value;
-    const { values } = field.enum;
-    const defined = new Set(values.map(({ number }) => number));
-    const names = (numbers: readonly number[]) =>
-      values.filter(({ number }) => numbers.includes(number)).map(({ name }) => name);
-    return ruleCheck<number>([
-      [(value) => !notIn.includes(value), `must not be ${names(notIn).join(" or ")}`, "VALUE_NOT_ALLOWED"],
-      [(value) => !definedOnly || defined.has(value), "is not a known value of the enum", "UNKNOWN_ENUM_VALUE"],
-    ]);
+  if (type.case === "enum" && type.value.definedOnly && field.enum !== undefined) {
+    const { value: defined } = field.enum;
+    return ruleCheck<number>([[(value) => value in defined, "is not a known value of the enum", "UNKNOWN_ENUM_VALUE"]]);
   }
   if (type.case !== undefined) throw unsupported(field);
   if (field.scalar === ScalarType.STRING) return textCheck();
@@ -102,11 +95,7 @@ const unstorable: Check = (value) => textViolationsIn("", value);
 function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {
   const rules = type.case === "repeated" ? declared(type.value) : undefined;
   const item = field.listKind === "message" ? itemsOfBatch(field, rules?.items) : entryCheck(field, rules?.items);
-  const size = sizeCheck(
-    rules?.minItems,
-    rules?.maxItems,
-    (min) => `must have at least ${min} ${min === 1n ? "item" : "items"}`,
-  );
+  const size = sizeCheck(rules?.minItems, rules?.maxItems);
   return (value) => {
     const list = Array.isArray(value) ? value : [];
     const wrong = size(list.length);
@@ -126,7 +115,7 @@ function itemsOfBatch(field: DescField, rules: FieldRules | undefined): Check {
 function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["type"]): Check {
   const rules = type.case === "map" ? declared(type.value) : undefined;
   const [keyCheck, entry] = [entryCheck(field, rules?.keys), entryCheck(field, rules?.values)];
-  const size = sizeCheck(rules?.minPairs, rules?.maxPairs, (min) => `must have at least ${min} entries`);
+  const size = sizeCheck(0n, rules?.maxPairs);
   return (value) => {
     const entries = Object.entries(Object(value));
     const wrong = size(entries.length);
@@ -149,11 +138,16 @@ function entryCheck(field: DescField, rules: FieldRules | undefined): Check {
   return textCheck(rules.type.value);
 }
 
-function sizeCheck(min = 0n, max: bigint | undefined, tooFew: (min: bigint) => string) {
+function sizeCheck(min = 0n, max: bigint | undefined) {
+  const tooFew = {
+    field: "",
+    description: `must have at least ${min} ${min === 1n ? "item" : "items"}`,
+    reason: "TOO_FEW_ITEMS",
+  } as const;
   const tooMany = { field: "", description: `must have at most ${max} entries`, reason: "TOO_MANY_ITEMS" } as const;
   return (size: number): readonly FieldViolation[] => {
     if (size > Number(max ?? Number.POSITIVE_INFINITY)) return [tooMany];
-    return size < min ? [{ field: "", description: tooFew(min), reason: "TOO_FEW_ITEMS" }] : NONE;
+    return size < min ? [tooFew] : NONE;
   };
 }
 
@@ -175,7 +169,7 @@ function textCheck(rules?: StringRules): Check {
 
 /** Lengths in characters (code points: one or two code units) and in bytes of UTF-8 (three per code unit at most). */
 function lengthRules(all: StringRules): Rule<string>[] {
-  const { minLen, maxLen, minBytes, maxBytes } = declared(all);
+  const { minLen, maxLen, maxBytes } = declared(all);
   const rules: Rule<string>[] = [];
   if (minLen !== undefined) {
     const enough = 2n * minLen;
@@ -192,11 +186,9 @@ function lengthRules(all: StringRules): Rule<string>[] {
       "STRING_TOO_LONG",
     ]);
   }
-  if (minBytes !== undefined)
-    rules.push([(text) => bytes(text) >= minBytes, `must have at least ${minBytes} bytes`, "STRING_TOO_SHORT"]);
   if (maxBytes !== undefined) {
     rules.push([
-      (text) => 3 * text.length <= maxBytes || bytes(text) <= maxBytes,
+      (text) => 3 * text.length <= maxBytes || Buffer.byteLength(text) <= maxBytes,
       `must have at most ${maxBytes} bytes`,
       "STRING_TOO_LONG",
     ]);
@@ -206,10 +198,6 @@ function lengthRules(all: StringRules): Rule<string>[] {
 
 function characters(text: string): number {
   return [...text].length;
-}
-
-function bytes(text: string): number {
-  return Buffer.byteLength(text);
 }
 
 /** What a text must be that matches a pattern. */
