@@ -79,7 +79,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   checkMethods(fastify, routes);
   await allowOrigins(fastify, options.corsOrigins);
   const readBody = bodyReader(options.bodyBudget);
-  await registerConnect(fastify, rpcs, options.streams, options.guard, routes.registry, readBody);
+  await registerConnect(fastify, rpcs, options.streams, options.guard, readBody);
   registerRest(fastify, routes, readBody);
   if (options.introspection !== undefined) registerIntrospection(fastify, options.introspection, readBody);
   return fastify;

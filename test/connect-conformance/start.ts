@@ -21,12 +21,14 @@ export interface StartOptions {
 
 /** Serves RPCs of any service by Keyhold's transport, configured like Keyhold's server. Returns the port. */
 export async function start({ rpcs, streams, fastRpcs, registry, certificate }: StartOptions): Promise<number> {
+  // No message of Keyhold contains a `google.protobuf.Any`.
+  Object.assign(JSON_OPTIONS, { registry });
   const fastify = await createTransport({
     ...bareServer(),
     rpcs,
     streams,
     fastPath: true,
-    fastRpcs: fastRpcs.map((rpc) => ({ rpc, json: jsonCodec(rpc.method, registry), proto: protoCodec(rpc) })),
+    fastRpcs: fastRpcs.map((rpc) => ({ rpc, json: jsonCodec(rpc.method), proto: protoCodec(rpc) })),
     guard: () => operator,
     logger: pino({ level: "silent" }),
     certificate,
@@ -35,10 +37,10 @@ export async function start({ rpcs, streams, fastRpcs, registry, certificate }: 
 }
 
 /** The fast path has compiled codecs only for its own RPCs; these use the library. */
-function jsonCodec({ input, output }: DescMethodUnary, registry: Registry): Codec {
+function jsonCodec({ input, output }: DescMethodUnary): Codec {
   const text = new TextDecoder();
   return {
-    read: (bytes) => fromJsonString(input, text.decode(bytes), { registry }),
-    write: (response) => toJsonString(output, create(output, response), { ...JSON_OPTIONS, registry }),
+    read: (bytes) => fromJsonString(input, text.decode(bytes), JSON_OPTIONS),
+    write: (response) => toJsonString(output, create(output, response), JSON_OPTIONS),
   };
 }

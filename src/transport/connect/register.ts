@@ -1,4 +1,3 @@
-import type { Registry } from "@bufbuild/protobuf";
 import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
@@ -9,26 +8,23 @@ import { boundDeadlines } from "../wire/deadline.ts";
 import { renderError } from "../wire/error-handler.ts";
 import { unescapeMessage } from "../wire/grpc.ts";
 import { HttpError, type HttpErrorReason, methodNotAllowed } from "../wire/http-error.ts";
-import { JSON_OPTIONS } from "../wire/json/reader.ts";
 import type { ReadBody } from "../wire/request-body.ts";
 import { requestKey } from "./call.ts";
 import { addStream, type StreamingRpc } from "./streams.ts";
 import { addUnary, isFramed, withoutMessage } from "./unary.ts";
 
-/** Registers RPCs for Connect, gRPC and gRPC-Web. `registry` has the types that `google.protobuf.Any` may contain. */
+/** Registers RPCs for Connect, gRPC and gRPC-Web. */
 export async function registerConnect(
   fastify: FastifyInstance,
   rpcs: readonly Rpc[],
   streams: readonly StreamingRpc[],
   guard: Guard,
-  registry: Registry,
   readBody: ReadBody,
 ): Promise<void> {
-  const jsonOptions = { ...JSON_OPTIONS, registry };
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => {
-      for (const stream of streams) addStream(router, stream, guard, jsonOptions);
-      for (const rpc of rpcs) addUnary(router, rpc, readBody, jsonOptions);
+      for (const stream of streams) addStream(router, stream, guard);
+      for (const rpc of rpcs) addUnary(router, rpc, readBody);
       router.handlers.push(...router.handlers.splice(0).map(completeHandler));
     },
     contextValues: (request) => createContextValues().set(requestKey, request),

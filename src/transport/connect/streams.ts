@@ -15,10 +15,11 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { untilDeadline } from "../wire/deadline.ts";
 import { unexpectedCompression } from "../wire/grpc.ts";
 import { HttpError } from "../wire/http-error.ts";
+import { JSON_OPTIONS } from "../wire/json/reader.ts";
 import { malformed } from "../wire/protobuf.ts";
 import { rpcName, toLoggedError } from "../wire/protocol.ts";
 import { callKey, callOf } from "./call.ts";
-import { type JsonOptions, UNKNOWN_COMPRESSION } from "./unary.ts";
+import { UNKNOWN_COMPRESSION } from "./unary.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
 
@@ -30,7 +31,7 @@ export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreamin
   readonly serve: MethodImpl<M>;
 }
 
-export function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard, jsonOptions: JsonOptions): void {
+export function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard): void {
   const { method, maxRequestBytes: readMaxBytes, serve } = rpc;
   const requestGate = async (context: HandlerContext) => {
     const call = callOf(context);
@@ -41,7 +42,7 @@ export function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard
       throw report(error, call.log);
     }
   };
-  router.rpc(method, serve, { readMaxBytes, jsonOptions, requestGate, interceptors: [guardStream] });
+  router.rpc(method, serve, { readMaxBytes, jsonOptions: JSON_OPTIONS, requestGate, interceptors: [guardStream] });
 }
 
 /** Decorates a stream with the error table, the log entry, and the deadline, which ends the stream whatever it does. */

@@ -1,4 +1,4 @@
-import { create, type Message, type Registry } from "@bufbuild/protobuf";
+import { create, type Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { type Compression, createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
@@ -9,22 +9,19 @@ import { CONNECT_DEADLINE, GRPC_DEADLINE, untilDeadline } from "../wire/deadline
 import { HEAD_BYTES, isCompressed, unframe } from "../wire/grpc.ts";
 import { HttpError } from "../wire/http-error.ts";
 import { valueLimits } from "../wire/json/parse.ts";
-import { type JSON_OPTIONS, readJsonMessage } from "../wire/json/reader.ts";
+import { JSON_OPTIONS, readJsonMessage } from "../wire/json/reader.ts";
 import { malformed, readBinaryMessage, yieldIfLong } from "../wire/protobuf.ts";
 import { toLoggedError } from "../wire/protocol.ts";
 import type { ReadBody } from "../wire/request-body.ts";
 import { type ConnectCall, callOf } from "./call.ts";
 
-/** `registry` has the types that `google.protobuf.Any` may contain. */
-export type JsonOptions = typeof JSON_OPTIONS & { readonly registry: Registry };
-
 /**
  * Adds a unary RPC. Connect implements its protocol, but gets an empty message: Connect's errors quote the message and name no field. The
  * RPC reads the message of an admitted call itself, with the rules and errors of the REST paths.
  */
-export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody, jsonOptions: JsonOptions): void {
+export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody): void {
   const compressions = rpc.acceptsCompression === false ? [] : COMPRESSIONS;
-  const decode = messageDecoder(rpc, jsonOptions.registry);
+  const decode = messageDecoder(rpc);
   const read = async (call: ConnectCall) => {
     const received = await receive(rpc, readBody, call);
     // The caller may have been revoked while the body was in transit.
@@ -41,7 +38,7 @@ export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody, js
   };
   const implementation = (call: ConnectCall) => untilDeadline(() => call.logged(serve(call)), call.context, call.log);
   router.rpc(rpc.method, (_, context) => implementation(callOf(context)), {
-    jsonOptions,
+    jsonOptions: JSON_OPTIONS,
     requestGate: async (context) => {
       const call = callOf(context);
       await rpc.admit(call);
@@ -147,11 +144,11 @@ function decodeBase64(text: string): Uint8Array {
   }
 }
 
-function messageDecoder({ method, maxRequestBytes, readBinary }: Rpc, registry: Registry) {
+function messageDecoder({ method, maxRequestBytes, readBinary }: Rpc) {
   const limits = valueLimits(maxRequestBytes);
   return async (received: Received, call: ConnectCall): Promise<Message> => {
     const bytes = await decompress(received, maxRequestBytes);
-    if (received.isJson) return readJsonMessage(method.input, bytes, limits, registry);
+    if (received.isJson) return readJsonMessage(method.input, bytes, limits);
     if (readBinary === undefined) return readBinaryMessage(method.input, bytes, limits);
     readBinary(bytes, call);
     return create(method.input);

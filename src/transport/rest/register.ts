@@ -1,13 +1,11 @@
 import type { IncomingMessage } from "node:http";
-import { createRegistry } from "@bufbuild/protobuf";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import type { Rpc } from "../../api/rpc.ts";
 import type { RestCall } from "../wire/fastify-call.ts";
 import { mediaTypePattern } from "../wire/headers.ts";
 import { HttpError, methodNotAllowed } from "../wire/http-error.ts";
 import { type Json, jsonHandler } from "../wire/json-response.ts";
-import { withImports, yieldIfLong } from "../wire/protobuf.ts";
+import { yieldIfLong } from "../wire/protobuf.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
 import { PathRouter, splitRequestTarget } from "./path-router.ts";
@@ -23,23 +21,18 @@ interface Route {
 
 type Routes = ReturnType<typeof makeRoutes>;
 
-/**
- * Creates the routes of RPCs from their `google.api.http` annotations, and the registry of the types that `google.protobuf.Any` may contain.
- * Throws `Error` if an annotation is invalid or two collide.
- */
+/** Creates the routes of RPCs from their `google.api.http` annotations. Throws `Error` if one is invalid or two collide. */
 export function makeRoutes(rpcs: readonly Rpc[]) {
-  const files = [file_google_rpc_error_details, ...rpcs.map(({ method }) => method.parent.file)];
-  const registry = createRegistry(...withImports(files));
   const router = new PathRouter<Route>();
   /** Fastify matches the first segment, which is literal; the router does the rest. */
   const mounts = new Set<string>();
   for (const rpc of rpcs) {
     for (const rule of readRestRules(rpc.method)) {
-      router.add(rule.httpMethod, rule.template, { rpc, body: rule.body, decode: requestDecoder(rpc, rule, registry) });
+      router.add(rule.httpMethod, rule.template, { rpc, body: rule.body, decode: requestDecoder(rpc, rule) });
       mounts.add(`/${rule.template.segments[0]}/*`);
     }
   }
-  return { router, mounts, registry };
+  return { router, mounts };
 }
 
 /** Registers the routes. The instance must have no prefix, because annotations contain complete paths. */
@@ -71,7 +64,7 @@ export function checkMethods(fastify: FastifyInstance, { router }: Routes): void
   });
 }
 
-function serve({ router, registry }: Routes, readBody: ReadBody) {
+function serve({ router }: Routes, readBody: ReadBody) {
   const answer = async (call: RestCall, request: FastifyRequest): Promise<Json> => {
     const { path, query } = splitRequestTarget(request.raw.url ?? "");
     const { value: route, segments } = findRoute(router, request.method, path);
@@ -83,7 +76,7 @@ function serve({ router, registry }: Routes, readBody: ReadBody) {
     const message = route.decode({ segments, query, body });
     await yieldIfLong(message);
     const response = await rpc.invoke(message, principal, call);
-    return encodeResponse(rpc.method.output, response, registry);
+    return encodeResponse(rpc.method.output, response);
   };
   return jsonHandler(answer);
 }

@@ -1,4 +1,4 @@
-import type { DescField, DescMessage, JsonObject, JsonValue, Message, Registry } from "@bufbuild/protobuf";
+import type { DescField, DescMessage, JsonObject, JsonValue, Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Rpc } from "../../api/rpc.ts";
 import { markDerivedMask } from "../../api/v2alpha1/update-mask.ts";
@@ -24,11 +24,11 @@ interface RequestParts {
 export type DecodeRequest = (parts: RequestParts) => Message;
 
 /** Everything that depends only on the rule is computed once. */
-export function requestDecoder(rpc: Rpc, rule: RestRule, registry: Registry): DecodeRequest {
+export function requestDecoder(rpc: Rpc, rule: RestRule): DecodeRequest {
   const desc = rpc.method.input;
   const limits = valueLimits(rpc.maxRequestBytes);
   const readQuery = queryReader(desc, rule);
-  const read = updateReader(desc, rule, (json) => readMessage(desc, json, registry));
+  const read = updateReader(desc, rule, (json) => readMessage(desc, json));
   return ({ segments, query, body }) => {
     let json = body.length === 0 ? {} : bodyToRequest(desc, rule.body, body, limits);
     // Without fields no parameter can be a misspelt field: caches and key loaders add their own, such as kid to the JWKS.

@@ -1,11 +1,4 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type MessageInitShape,
-  type Registry,
-  toJson,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type MessageInitShape, toJson } from "@bufbuild/protobuf";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { mapInSlices } from "../../lib/time-slices.ts";
 import { JSON_OPTIONS } from "../wire/json/reader.ts";
@@ -16,19 +9,19 @@ type Init = MessageInitShape<DescMessage>;
 type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message" }>;
 
 /** Returns the JSON of a response message or its init shape: in snake_case, with every field that cannot be absent. */
-export function encodeResponse(desc: DescMessage, response: Init, registry: Registry): MaybePromise<Json> {
+export function encodeResponse(desc: DescMessage, response: Init): MaybePromise<Json> {
   const long = desc.fields.filter(isListOfMessages).find((field) => itemsOf(response, field).length >= LONG_LIST);
-  return long === undefined ? encode(desc, response, registry) : encodeLong(desc, response, long, registry);
+  return long === undefined ? encode(desc, response) : encodeLong(desc, response, long);
 }
 
-function encode(desc: DescMessage, init: Init, registry: Registry): string {
-  return JSON.stringify(toJson(desc, create(desc, init), { ...JSON_OPTIONS, registry }));
+function encode(desc: DescMessage, init: Init): string {
+  return JSON.stringify(toJson(desc, create(desc, init), JSON_OPTIONS));
 }
 
 /** Returns bytes, because a joined text would be encoded in a single tick when it is sent. */
-async function encodeLong(desc: DescMessage, response: Init, list: ListOfMessages, registry: Registry) {
-  const items = await mapInSlices(itemsOf(response, list), (item) => Buffer.from(encode(list.message, item, registry)));
-  const rest = JSON.parse(encode(desc, { ...response, [list.localName]: [] }, registry));
+async function encodeLong(desc: DescMessage, response: Init, list: ListOfMessages) {
+  const items = await mapInSlices(itemsOf(response, list), (item) => Buffer.from(encode(list.message, item)));
+  const rest = JSON.parse(encode(desc, { ...response, [list.localName]: [] }));
   delete rest[list.name];
   const end = Object.entries(rest).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`);
   const parts = items.flatMap((item, place) => (place === 0 ? [item] : [COMMA, item]));

@@ -18,7 +18,6 @@ import {
 import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { raceSignal } from "../../lib/race-signal.ts";
 import type { StreamingRpc } from "../connect/streams.ts";
-import { withImports } from "../wire/protobuf.ts";
 
 const METHOD = ServerReflection.method.serverReflectionInfo;
 const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;
@@ -135,4 +134,12 @@ function symbolsOf(type: DescMessage | DescEnum | DescExtension | DescService): 
   const members =
     type.kind === "message" ? [...type.fields, ...type.oneofs] : type.kind === "service" ? type.methods : [];
   return [typeName, ...members.map(({ name }) => `${typeName}.${name}`)];
+}
+
+/** Returns files and their imports, except `excluded`. */
+export function withImports(files: readonly DescFile[], excluded: ReadonlySet<DescFile> = new Set()): Set<DescFile> {
+  const all = new Set(files);
+  // Iterating over a set includes items added during the iteration.
+  for (const { dependencies } of all) for (const file of dependencies) if (!excluded.has(file)) all.add(file);
+  return all;
 }

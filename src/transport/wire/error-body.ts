@@ -43,7 +43,7 @@ function detailToJson(detail: ConnectError["details"][number]): JsonValue[] {
     const desc = "desc" in detail ? detail.desc : errorDetails.getMessage(detail.type);
     if (desc === undefined) return [];
     const message = "desc" in detail ? create(desc, detail.value) : fromBinary(desc, detail.value);
-    const json = toJson(desc, message, { ...JSON_OPTIONS, registry: errorDetails });
+    const json = toJson(desc, message, JSON_OPTIONS);
     // The type comes first.
     return [{ "@type": `type.googleapis.com/${desc.typeName}`, ...Object(json) }];
   } catch {

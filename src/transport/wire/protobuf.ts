@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from "node:timers/promises";
-import { type DescField, type DescFile, type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
+import { type DescField, type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { invalidArgument } from "../../domain/errors.ts";
 import { BODY, type ValueLimits } from "./json/parse.ts";
@@ -86,12 +86,4 @@ export const LONG_LIST = 100;
 export async function yieldIfLong(message: object): Promise<void> {
   const isLong = Object.values(message).some((value) => Array.isArray(value) && value.length >= LONG_LIST);
   if (isLong) await nextTick();
-}
-
-/** Returns files and their imports, except `excluded`. */
-export function withImports(files: readonly DescFile[], excluded: ReadonlySet<DescFile> = new Set()): Set<DescFile> {
-  const all = new Set(files);
-  // Iterating over a set includes items added during the iteration.
-  for (const { dependencies } of all) for (const file of dependencies) if (!excluded.has(file)) all.add(file);
-  return all;
 }

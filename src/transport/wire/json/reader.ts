@@ -8,7 +8,6 @@ import {
   type JsonValue,
   type Message,
   type MessageShape,
-  type Registry,
 } from "@bufbuild/protobuf";
 import { protoCamelCase, protoSnakeCase } from "@bufbuild/protobuf/reflect";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
@@ -40,18 +39,17 @@ export function readJsonMessage<D extends DescMessage>(
   desc: D,
   bytes: Uint8Array,
   limits: ValueLimits,
-  registry?: Registry,
 ): MessageShape<D> {
-  return readMessage(desc, parseJson(bytes, limits), registry);
+  return readMessage(desc, parseJson(bytes, limits));
 }
 
 /**
  * Returns the message of a JSON value. Throws `INVALID_ARGUMENT` with every field at fault, up to `MAX_VIOLATIONS`, but without values,
  * which may be secrets. Unlike the library, it rejects dates that do not exist, and accepts the names of a field mask in snake_case.
  */
-export function readMessage<D extends DescMessage>(desc: D, json: JsonValue, registry?: Registry): MessageShape<D> {
+export function readMessage<D extends DescMessage>(desc: D, json: JsonValue): MessageShape<D> {
   if (!isJsonObject(json)) throw invalidArgument(BODY, "must be a JSON object", "WRONG_TYPE");
-  const reader = new MessageReader(registry);
+  const reader = new MessageReader();
   const message = reader.message(desc, json, "");
   if (reader.violations.length > 0) throw invalidArguments(reader.violations);
   return message;
@@ -60,11 +58,6 @@ export function readMessage<D extends DescMessage>(desc: D, json: JsonValue, reg
 /** Builds a message in one walk over its JSON, and collects what is wrong with it. */
 class MessageReader {
   readonly violations: FieldViolation[] = [];
-  readonly #options: typeof JSON_OPTIONS & { readonly registry: Registry | undefined };
-
-  constructor(registry: Registry | undefined) {
-    this.#options = { ...JSON_OPTIONS, registry };
-  }
 
   /** Returns the message of an object. */
   message<D extends DescMessage>(desc: D, json: JsonObject, path: string): MessageShape<D> {
@@ -141,7 +134,7 @@ class MessageReader {
   /** Returns undefined if the library cannot read the JSON. Its errors have no path, and quote values. */
   #read<D extends DescMessage>(desc: D, json: JsonObject): MessageShape<D> | undefined {
     try {
-      return fromJson(desc, json, this.#options);
+      return fromJson(desc, json, JSON_OPTIONS);
     } catch {
       return undefined;
     }
