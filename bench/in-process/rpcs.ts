@@ -42,7 +42,6 @@ function fail(error: unknown): never {
 const call: Call = {
   id: "bench",
   header: () => undefined,
-  headers: () => [],
   setHeader: () => {},
   setTrailer: () => {},
   peerAddress: "127.0.0.1",

@@ -8,8 +8,6 @@ export interface Call {
   readonly id: string;
   /** Returns a request header or gRPC metadata by its lower-case name; several values are joined by ", ". */
   header(name: string): string | undefined;
-  /** Returns all request headers (gRPC metadata) with lower-case names; several values of a name are joined by ", ". */
-  headers(): Iterable<readonly [name: string, value: string]>;
   /** Sets a response header (leading metadata in gRPC). */
   setHeader(name: string, value: string): void;
   /** Sets trailing metadata: a trailer in gRPC, a header with the prefix `trailer-` in Connect; REST has none. */

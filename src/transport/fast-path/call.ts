@@ -6,7 +6,7 @@ import type { CallCounter, CallCounters, LogFields, WriteEntry } from "../pipeli
 import type { Pipeline } from "../pipeline/call-pipeline.ts";
 import type { OutageLog } from "../pipeline/outage-log.ts";
 import { type Deadline, MAX_TIMER, timedOut } from "../wire/deadline.ts";
-import { type Headers, headerOf, headersOf, requestIdOf, valuesOf } from "../wire/headers.ts";
+import { type Headers, headerOf, requestIdOf, valuesOf } from "../wire/headers.ts";
 import { HttpError } from "../wire/http-error.ts";
 import { CLIENT_CLOSED_REQUEST, codeName, OK, type Protocol, toLoggedError } from "../wire/protocol.ts";
 import type { BodyBudget } from "../wire/request-body.ts";
@@ -60,7 +60,7 @@ export abstract class FastCall implements Call, CallLog {
   readonly target: string;
   /** Trailing metadata that the RPC has set. */
   trailers: Record<string, string> | undefined;
-  readonly #requestHeaders: Headers;
+  readonly requestHeaders: Headers;
   protected readonly context: CallContext;
   readonly id: string;
   readonly #begin = performance.now();
@@ -81,22 +81,18 @@ export abstract class FastCall implements Call, CallLog {
     this.method = method;
     this.target = target;
     this.context = context;
-    this.#requestHeaders = headers;
+    this.requestHeaders = headers;
     this.id = requestIdOf(headers["x-request-id"]);
     context.counters.begin();
   }
 
   header(name: string): string | undefined {
-    return headerOf(this.#requestHeaders, name);
+    return headerOf(this.requestHeaders, name);
   }
 
   /** Returns the values of all fields with this name, in lower case, in order. */
   fields(name: string): readonly string[] {
-    return valuesOf(this.#requestHeaders, name);
-  }
-
-  headers(): [name: string, value: string][] {
-    return headersOf(this.#requestHeaders);
+    return valuesOf(this.requestHeaders, name);
   }
 
   abstract get peerAddress(): string;

@@ -2,7 +2,7 @@ import type { Http2ServerRequest } from "node:http2";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
 import { certificateSubjectOf } from "./client-certificate.ts";
-import { fieldsOf, headerOf, headersOf } from "./headers.ts";
+import { fieldsOf, headerOf } from "./headers.ts";
 import type { Protocol } from "./protocol.ts";
 
 /** The call and the log entry of a Fastify request. */
@@ -36,10 +36,6 @@ export abstract class FastifyCall implements Call, CallLog {
   /** Returns the values of all fields with this name, in lower case, in order. */
   fields(name: string): readonly string[] {
     return fieldsOf(this.request.raw.rawHeaders, name);
-  }
-
-  headers(): [name: string, value: string][] {
-    return headersOf(this.request.headers);
   }
 
   get isAbandoned(): boolean {

@@ -23,12 +23,6 @@ export function valuesOf(headers: Headers, name: string): readonly string[] {
   return typeof value === "string" ? [value] : value;
 }
 
-/** Returns all fields except the pseudo-headers of HTTP/2. */
-export function headersOf(headers: Headers): [name: string, value: string][] {
-  const names = Object.keys(headers).filter((name) => !name.startsWith(":"));
-  return names.map((name) => [name, headerOf(headers, name) ?? ""]);
-}
-
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 
 /** Returns the client's request id (`X-Request-Id`) if it is well-formed, and otherwise a new one. */

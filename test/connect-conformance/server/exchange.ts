@@ -4,6 +4,8 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { parseTimeout as parseConnectTimeout } from "@connectrpc/connect/protocol-connect";
 import { parseTimeout as parseGrpcTimeout } from "@connectrpc/connect/protocol-grpc";
 import type { Call } from "../../../src/api/rpc.ts";
+import { ConnectCall } from "../../../src/transport/connect/call.ts";
+import { FastCall } from "../../../src/transport/fast-path/call.ts";
 import { ConformancePayload_RequestInfoSchema, type Header } from "./gen/connectrpc/conformance/v1/service_pb.js";
 
 /** The parts of a call that the service reads and sets, unary or streaming. */
@@ -16,11 +18,18 @@ export interface Exchange {
 
 export function ofCall(call: Call): Exchange {
   return {
-    requestHeaders: call.headers(),
+    requestHeaders: headersOf(call),
     timeoutMs: timeoutOf(call),
     setHeader: (name, value) => call.setHeader(name, value),
     setTrailer: (name, value) => call.setTrailer(name, value),
   };
+}
+
+/** RPCs of Keyhold read single headers. Without the pseudo-headers of HTTP/2. */
+function headersOf(call: Call): [name: string, value: string][] {
+  const headers = call instanceof FastCall ? call.requestHeaders : call instanceof ConnectCall && call.request.headers;
+  const names = Object.keys(headers).filter((name) => !name.startsWith(":"));
+  return names.map((name) => [name, call.header(name) ?? ""]);
 }
 
 /** RPCs of Keyhold do not read their deadline. */

@@ -44,7 +44,6 @@ function heldRpc(
   const call: Call = {
     id: "call",
     header: () => undefined,
-    headers: () => [],
     setHeader: () => {},
     setTrailer: () => {},
     peerAddress: "127.0.0.1",
