@@ -208,10 +208,6 @@ export abstract class FastCall implements Call, CallLog {
     this.trailers = { ...this.trailers, [name.toLowerCase()]: value };
   }
 
-  removeHeader(name: string): void {
-    this.#headers?.delete(name);
-  }
-
   /** Returns the response headers: those that were set, and those of `defaults` that were not. */
   responseHeaders(defaults: Readonly<Record<string, string>> = {}): HeaderList {
     const fields = ["x-request-id", this.id];

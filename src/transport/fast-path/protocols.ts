@@ -65,10 +65,7 @@ function restForm({ method, maxRequestBytes }: Rpc, json: Codec): RouteForm {
     },
     reject(call, error) {
       const { code: status, headers, body } = errorOf(error);
-      // The handler may have set it before it failed.
-      call.removeHeader("etag");
-      for (const name in headers) call.setHeader(name, headers[name] ?? "");
-      return { status, headers: call.responseHeaders(), body };
+      return { status, headers: call.responseHeaders(headers), body };
     },
   };
 }

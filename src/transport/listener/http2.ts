@@ -48,7 +48,7 @@ export function createHttp2(
     if (streams === undefined) interceptor?.closeStream(stream);
   });
   server.on("session", (session) => {
-    sessions.set(session, new SessionStreams(session, (stream) => interceptor?.closeStream(stream)));
+    sessions.set(session, trackStreams(session, interceptor));
     session.once("close", () => sessions.delete(session));
     session.setLocalWindowSize(RECEIVE_WINDOW);
     closeWhenIdle(session, limits.sessionTimeout);
@@ -83,48 +83,37 @@ export function createHttp2(
   };
 }
 
+type SessionStreams = ReturnType<typeof trackStreams>;
+
 /**
- * The open streams of a session. GOAWAY waits for the last of them: after it, grpc-js takes its next keepalive ping as failed, and
+ * Tracks the open streams of a session. GOAWAY waits for the last of them: after it, grpc-js takes its next keepalive ping as failed, and
  * closes the connection with all calls in flight.
  */
-class SessionStreams {
-  readonly #session: ServerHttp2Session;
-  /** Shared by all streams, because each listener costs a hundredth of a small call. */
-  readonly #onClose: (this: Http2Stream) => void;
-  #open = 0;
-  #isDraining = false;
-
-  constructor(session: ServerHttp2Session, onClose: (stream: Http2Stream) => void) {
-    this.#session = session;
-    const closed = () => this.#closed();
-    this.#onClose = function () {
-      onClose(this);
-      closed();
-    };
-  }
-
-  add(stream: Http2Stream, isDraining: boolean): void {
-    this.#open++;
-    stream.on("close", this.#onClose);
-    if (!isDraining) return;
-    this.#isDraining = true;
-    stream.on("finish", this.#onFinish);
-  }
-
-  drain(): void {
-    this.#isDraining = true;
-    if (this.#open === 0) this.#session.close();
-  }
-
-  /** Node sends GOAWAY before the end of the stream, so that no client, such as nginx, sends its next request after that. */
-  readonly #onFinish = (): void => {
-    if (this.#open === 1) this.#session.close();
+function trackStreams(session: ServerHttp2Session, interceptor: RequestInterceptor | undefined) {
+  let open = 0;
+  let isDraining = false;
+  const closeAt = (remaining: number) => isDraining && open === remaining && session.close();
+  // Shared by all streams, because each listener costs a hundredth of a small call.
+  const onClose = function (this: Http2Stream): void {
+    interceptor?.closeStream(this);
+    open--;
+    closeAt(0);
   };
-
-  #closed(): void {
-    this.#open--;
-    if (this.#isDraining && this.#open === 0) this.#session.close();
-  }
+  // Node sends GOAWAY before the end of the stream, so that no client, such as nginx, sends its next request after that.
+  const onFinish = () => closeAt(1);
+  return {
+    add(stream: Http2Stream, drain: boolean): void {
+      open++;
+      stream.on("close", onClose);
+      if (!drain) return;
+      isDraining = true;
+      stream.on("finish", onFinish);
+    },
+    drain(): void {
+      isDraining = true;
+      closeAt(0);
+    },
+  };
 }
 
 /**

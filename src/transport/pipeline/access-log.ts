@@ -3,7 +3,6 @@ import { symbols } from "pino";
 import type { EndListener } from "../../api/rpc.ts";
 import { systemClock } from "../../lib/clock.ts";
 import { memoize } from "../../lib/memoize.ts";
-import { quote } from "../../lib/quote.ts";
 import { CLIENT_CLOSED_REQUEST, codeOfStatus, type Protocol } from "../wire/protocol.ts";
 
 declare module "fastify" {
@@ -138,8 +137,7 @@ function isStream(value: unknown): value is { write(text: string): unknown } {
 const membersOf = memoize((fields: LogFields): string => {
   const parts: unknown[] = [];
   for (const name in fields) {
-    const value = fields[name] ?? "";
-    parts.push(',"', name, '":', typeof value === "number" ? value : quote(value));
+    parts.push(',"', name, '":', JSON.stringify(fields[name]));
   }
   return parts.join("");
 });

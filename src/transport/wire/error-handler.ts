@@ -12,10 +12,7 @@ import { codeName } from "./protocol.ts";
 const FASTIFY_ERRORS: ReadonlyMap<unknown, HttpErrorReason> = new Map([
   ["FST_ERR_BAD_URL", "URL_MALFORMED"],
   ["FST_ERR_MAX_PARAM_LENGTH", "URL_TOO_LONG"],
-  ["FST_ERR_NOT_FOUND", "PATH_NOT_FOUND"],
   ["FST_ERR_CTP_INVALID_MEDIA_TYPE", "MEDIA_TYPE_NOT_SUPPORTED"],
-  ["FST_ERR_ROUTE_MISSING_CONTENT_TYPE", "MEDIA_TYPE_NOT_SUPPORTED"],
-  ["FST_ERR_CTP_BODY_TOO_LARGE", "BODY_TOO_LARGE"],
 ]);
 
 /** Handles every error of the instance and every unknown path. Bodies are read by the routes. */
