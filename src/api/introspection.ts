@@ -20,7 +20,7 @@ export type FormParameters = ReadonlyMap<string, string>;
 export type Introspection = { readonly active: false } | ActiveCredential;
 
 /** Members without a value are absent. */
-export interface ActiveCredential {
+interface ActiveCredential {
   readonly active: true;
   /** Separated by spaces. */
   readonly scope?: string;

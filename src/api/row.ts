@@ -12,7 +12,6 @@ import type { CacheMode } from "../verify/reader.ts";
 import type { VerificationRequest } from "../verify/verify.ts";
 import type { Call } from "./rpc.ts";
 
-/** Dependencies of the implementations. */
 export interface ApiContext {
   readonly keys: KeysContext;
   readonly derive: DeriveContext;
@@ -50,9 +49,7 @@ type Execute<M extends DescMethodUnary> = (
  */
 export type Idempotency = "no side effects" | "idempotent" | "request_id" | "none";
 
-/** The properties of a unary RPC. */
 export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
-  /** The policy that the caller must satisfy. */
   readonly policy: Policy;
   readonly idempotency: Idempotency;
   /** Largest request in bytes; 1 MiB by default. */
@@ -75,13 +72,11 @@ export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
   keyId?(request: MessageShape<M["input"]>, response: MessageInitShape<M["output"]>): string | undefined;
 }
 
-/** A unary RPC with its properties, ready to be served. */
 export interface Implementation<M extends DescMethodUnary = DescMethodUnary> extends RpcRow<M> {
   readonly method: M;
   readonly handler: Handler<M>;
 }
 
-/** The properties of a unary RPC, and how its handler is created. */
 export interface TableRow<M extends DescMethodUnary = DescMethodUnary> extends RpcRow<M> {
   implement(context: ApiContext): Handler<M>;
 }

@@ -11,14 +11,11 @@ import { unauthenticated } from "./rejected-credential.ts";
 /** Verifies the secret of an issued key. */
 export type VerifyToken = (credential: string, presentation: Presentation) => MaybePromise<Verdict>;
 
-/** Whether a bearer credential has the form of an issued secret. */
-export type IsAdminToken = (credential: string) => boolean;
-
 /**
  * Authenticates callers by admin tokens: issued keys with scopes over Keyhold. A token derived from one is none: an admin token can be
- * revoked by its id, and need not expire first.
+ * revoked by its id, and need not expire first. `isAdminToken` returns whether a credential has the form of an issued secret.
  */
-export function adminTokens(isAdminToken: IsAdminToken, verify: VerifyToken): Authenticate {
+export function adminTokens(isAdminToken: (credential: string) => boolean, verify: VerifyToken): Authenticate {
   return (credential, presentation) =>
     isAdminToken(credential) ? andThen(verify(credential, presentation), toIdentity) : null;
 }

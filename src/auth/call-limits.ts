@@ -6,10 +6,7 @@ import type { RateLimiter } from "../lib/rate-limiter.ts";
 import type { AddressOf, GuardedCall } from "./call-principal.ts";
 import { REJECTION_CAUSES, RejectedCredential, type RejectionCause } from "./rejected-credential.ts";
 
-/** The names of the limits. */
-const LIMITS = ["public", "failures"] as const;
-
-export type LimitName = (typeof LIMITS)[number];
+type LimitName = "public" | "failures";
 
 /** The limiter of each; null: none. */
 export type Limiters = Readonly<Record<LimitName, RateLimiter | null>>;

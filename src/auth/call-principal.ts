@@ -27,42 +27,28 @@ const callerOf = memoize((identity: Identity) => ({ caller: callerName(identity)
 
 /** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
 class CallPrincipal implements Principal {
-  readonly #identity: Identity;
-  readonly #call: GuardedCall;
-  readonly #addressOf: AddressOf;
+  readonly subject;
+  readonly method;
+  readonly keyId;
+  readonly secretVersion;
+  readonly scopes;
+  readonly restrictions;
+  readonly expireTime;
+  readonly callId;
+  readonly #call;
+  readonly #addressOf;
 
   constructor(identity: Identity, call: GuardedCall, addressOf: AddressOf) {
-    this.#identity = identity;
+    this.subject = identity.subject;
+    this.method = identity.method;
+    this.keyId = identity.keyId;
+    this.secretVersion = identity.secretVersion;
+    this.scopes = identity.scopes;
+    this.restrictions = identity.restrictions;
+    this.expireTime = identity.expireTime;
+    this.callId = call.id;
     this.#call = call;
     this.#addressOf = addressOf;
-  }
-
-  get subject() {
-    return this.#identity.subject;
-  }
-
-  get method() {
-    return this.#identity.method;
-  }
-
-  get keyId() {
-    return this.#identity.keyId;
-  }
-
-  get secretVersion() {
-    return this.#identity.secretVersion;
-  }
-
-  get scopes() {
-    return this.#identity.scopes;
-  }
-
-  get restrictions() {
-    return this.#identity.restrictions;
-  }
-
-  get expireTime() {
-    return this.#identity.expireTime;
   }
 
   get clientAddress() {
@@ -71,9 +57,5 @@ class CallPrincipal implements Principal {
 
   get userAgent() {
     return this.#call.header("user-agent") ?? "";
-  }
-
-  get callId() {
-    return this.#call.id;
   }
 }

@@ -13,14 +13,11 @@ export const GATEWAY_CALLER_METHODS = ["token", "network", "mtls"] as const;
 
 export type GatewayCallerMethod = (typeof GATEWAY_CALLER_METHODS)[number];
 
-export interface GatewayCallers {
+interface GatewayGuardOptions {
   /** Any one of them suffices. */
   readonly methods: readonly GatewayCallerMethod[];
   /** Canonical CIDR blocks of gateways, for `network`. */
   readonly networks: readonly string[];
-}
-
-export interface GatewayGuardOptions extends GatewayCallers {
   /** Authorizes a gateway by its token. */
   readonly guard: Guard;
   readonly limits: CallLimits;

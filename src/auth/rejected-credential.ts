@@ -1,6 +1,6 @@
 import { KeyholdError } from "../domain/errors.ts";
 import type { Identity } from "../domain/principal.ts";
-import type { RejectionReason } from "../domain/verdict.ts";
+import { REJECTION_REASONS } from "../domain/verdict.ts";
 
 /** Why a credential was rejected, for metrics and the log. */
 export const REJECTION_CAUSES = [
@@ -9,22 +9,12 @@ export const REJECTION_CAUSES = [
   "MALFORMED",
   "UNKNOWN_KIND",
   // The verdict on an admin token.
-  "INVALID_FORMAT",
-  "SIGNATURE_INVALID",
-  "NOT_FOUND",
-  "KEY_REVOKED",
-  "SECRET_ROTATED",
-  "EXPIRED",
-  "DISABLED",
-  "IP_NOT_ALLOWED",
-  "AUDIENCE_MISMATCH",
-  "INSUFFICIENT_SCOPE",
-  "INTERNAL",
+  ...REJECTION_REASONS,
   // An access token of the issuer, which may also be EXPIRED.
   "INVALID_TOKEN",
   // The credential is valid but lacks the scope.
   "NOT_PERMITTED",
-] as const satisfies readonly (RejectionReason | string)[];
+] as const;
 
 export type RejectionCause = (typeof REJECTION_CAUSES)[number];
 
@@ -37,7 +27,6 @@ export interface Rejection {
   readonly caller?: Identity;
 }
 
-/** The error for a rejected credential. */
 export class RejectedCredential extends KeyholdError {
   readonly rejection: Rejection;
 

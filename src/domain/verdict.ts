@@ -5,18 +5,21 @@ import type { VerifiableKey } from "./key.ts";
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
 
 /** Why a credential is invalid. With `SECRET_ROTATED` the key itself is still active. */
-export type RejectionReason =
-  | "INVALID_FORMAT"
-  | "SIGNATURE_INVALID"
-  | "NOT_FOUND"
-  | "KEY_REVOKED"
-  | "SECRET_ROTATED"
-  | "EXPIRED"
-  | "DISABLED"
-  | "IP_NOT_ALLOWED"
-  | "AUDIENCE_MISMATCH"
-  | "INSUFFICIENT_SCOPE"
-  | "INTERNAL";
+export const REJECTION_REASONS = [
+  "INVALID_FORMAT",
+  "SIGNATURE_INVALID",
+  "NOT_FOUND",
+  "KEY_REVOKED",
+  "SECRET_ROTATED",
+  "EXPIRED",
+  "DISABLED",
+  "IP_NOT_ALLOWED",
+  "AUDIENCE_MISMATCH",
+  "INSUFFICIENT_SCOPE",
+  "INTERNAL",
+] as const;
+
+export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
 /** The content of a valid derived token. */
 export interface ValidToken {

@@ -47,7 +47,6 @@ function fieldsOf({ headers, headerMap }: AttributeContext_HttpRequest): string[
   return Object.entries(headers).flatMap(([name, value]) => [name.toLowerCase(), value]);
 }
 
-/** Decodes a `HeaderMap`. */
 function readHeaderMap(bytes: Uint8Array): string[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
   const reader = new BinaryReader(bytes);

@@ -18,23 +18,23 @@ export const KEY_KIND: Readonly<Record<KeyKind, WireKeyKind>> = {
   imported: WireKeyKind.IMPORTED,
 };
 
-/** Throws `INVALID_ARGUMENT` for a number that has no name. */
 export function revocationReason(wire: WireRevocationReason): RevocationReason {
-  return REVOCATION_REASONS.find((name) => WireRevocationReason[name] === wire) ?? unknownValue("reason", wire);
+  return nameOf(wire, REVOCATION_REASONS, WireRevocationReason, "reason");
 }
 
-/** Returns an algorithm; null if none is given. Throws `INVALID_ARGUMENT` naming `field` for a number that has no name. */
+/** Returns null if no algorithm is given. */
 export function hashAlgorithm(wire: WireHashAlgorithm | undefined, field: string): HashAlgorithm | null {
-  if (wire === undefined || wire === WireHashAlgorithm.UNSPECIFIED) return null;
-  return HASH_ALGORITHMS.find((name) => WireHashAlgorithm[name] === wire) ?? unknownValue(field, wire);
+  return wire ? nameOf(wire, HASH_ALGORITHMS, WireHashAlgorithm, field) : null;
 }
 
-/** Returns an encoding; null if none is given. Throws `INVALID_ARGUMENT` naming `field` for a number that has no name. */
+/** Returns null if no encoding is given. */
 export function textEncoding(wire: WireTextEncoding | undefined, field: string): TextEncoding | null {
-  if (wire === undefined || wire === WireTextEncoding.UNSPECIFIED) return null;
-  return TEXT_ENCODINGS.find((name) => WireTextEncoding[name] === wire) ?? unknownValue(field, wire);
+  return wire ? nameOf(wire, TEXT_ENCODINGS, WireTextEncoding, field) : null;
 }
 
-function unknownValue(field: string, wire: number): never {
-  throw invalidArgument(field, `has the unknown value ${wire}`, "UNKNOWN_ENUM_VALUE");
+/** Throws `INVALID_ARGUMENT` naming `field` for a number that has no name. */
+function nameOf<N extends string>(wire: number, names: readonly N[], numbers: Record<N, number>, field: string): N {
+  const name = names.find((name) => numbers[name] === wire);
+  if (name === undefined) throw invalidArgument(field, `has the unknown value ${wire}`, "UNKNOWN_ENUM_VALUE");
+  return name;
 }

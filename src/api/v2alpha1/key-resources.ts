@@ -12,22 +12,15 @@ import type { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_ap
 import { type ApiKey, statusAt } from "../../domain/key.ts";
 import { KEY_KIND } from "./enums.ts";
 
-/** Returns an optional time as an optional field. */
 export function timestamp(time: Date | null): Timestamp | undefined {
   return time === null ? undefined : timestampFromDate(time);
 }
 
-/** Returns the restriction of a key as an optional field. */
-export function ipRestriction(allowedCidrs: readonly string[] | null): { allowedCidrs: string[] } | undefined {
-  return allowedCidrs === null ? undefined : { allowedCidrs: [...allowedCidrs] };
-}
-
-/** Returns the resource of an imported key. `now` decides the status. */
+/** `now` decides the status. */
 export function importedApiKey(key: ApiKey, now: number): MessageInitShape<typeof ImportedApiKeySchema> {
   return { ...commonFields(key, now), ...adoptionFields(key) };
 }
 
-/** Returns the fields that keys of both kinds have. */
 function commonFields(key: ApiKey, now: number) {
   return {
     keyId: key.keyId,
@@ -46,7 +39,7 @@ function commonFields(key: ApiKey, now: number) {
     hint: key.hint,
     disableTime: timestamp(key.disableTime),
     disableReason: key.disableReason ?? undefined,
-    ipRestriction: ipRestriction(key.allowedCidrs),
+    ipRestriction: key.allowedCidrs === null ? undefined : { allowedCidrs: [...key.allowedCidrs] },
     createdBy: key.createdBy ?? undefined,
   };
 }
@@ -67,7 +60,6 @@ export function issuedApiKey(key: ApiKey, now: number): MessageInitShape<typeof 
   };
 }
 
-/** Returns the resource of a key of either kind. */
 export function apiKey(key: ApiKey, now: number): MessageInitShape<typeof ApiKeySchema> {
   return { ...issuedApiKey(key, now), ...adoptionFields(key), $typeName: undefined, kind: KEY_KIND[key.kind] };
 }

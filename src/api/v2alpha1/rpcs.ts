@@ -12,7 +12,6 @@ import { importedApiKeys } from "./imported-api-keys.ts";
 import { issuedApiKeys } from "./issued-api-keys.ts";
 import { derivedKeys, selfService } from "./public.ts";
 
-/** The services of `keyhold.v2alpha1`. */
 export const SERVICES = [
   IssuedApiKeysService,
   ImportedApiKeysService,
@@ -22,7 +21,6 @@ export const SERVICES = [
   DerivedKeysService,
 ] as const;
 
-/** Every RPC of `SERVICES` with its row. */
 const RPCS: ReadonlyMap<DescMethodUnary, TableRow> = new Map([
   ...tableOf(IssuedApiKeysService, issuedApiKeys),
   ...tableOf(ImportedApiKeysService, importedApiKeys),
@@ -44,12 +42,10 @@ function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
 }
 
-/** Returns the row of an RPC of this API. */
 export function rowOf(method: DescMethod): TableRow | undefined {
   return isUnary(method) ? RPCS.get(method) : undefined;
 }
 
-/** Returns every RPC with its handler. */
 export function implementRpcs(context: ApiContext): Implementation[] {
   return [...RPCS].map(([method, { implement, ...row }]) => ({ ...row, method, handler: implement(context) }));
 }
