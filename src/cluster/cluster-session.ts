@@ -25,15 +25,6 @@ export interface ClusterSessionOptions {
 
 export type ChangeNotification = Exclude<FeedEvent, { type: "barrier" | "acknowledgement" | "echo" }>;
 
-/** Outcome of a renewal. */
-export interface Renewed {
-  /** Whether all synchronous standbys have it. Otherwise the lease is not extended. */
-  readonly isReplicated: boolean;
-  readonly position: DatabasePosition;
-  /** Resolves when the notification of the renewal was received. */
-  readonly echo: Promise<void>;
-}
-
 /** A session with the database: sends barriers and acknowledges those of other nodes. */
 export class ClusterSession {
   readonly clockOffset: ClockOffset;
@@ -86,8 +77,13 @@ export class ClusterSession {
     this.barriers.observe(await this.feed.join(node, earlier, this.clockOffset.ahead), sent);
   }
 
-  /** @throws OtherServerError, or another error when the lease is gone; what the database or the connection failed with. */
-  async renew(): Promise<Renewed> {
+  /**
+   * Renews the lease, which is not extended unless all synchronous standbys have it (`isReplicated`). `echo` resolves when the notification of
+   * the renewal was received.
+   *
+   * @throws OtherServerError, or another error when the lease is gone; what the database or the connection failed with.
+   */
+  async renew() {
     const { clock, monotonic, renew } = this.#options;
     const [number, start, sent] = [++this.#renewals, monotonic(), this.barriers.now()];
     const wall = clock.now();

@@ -110,14 +110,10 @@ async function begin(
   const startTime = new Date(clock.now());
   const counted = await count(bulk, select(startTime), request);
   const fingerprint = fingerprintOf(request, principal, rings.fingerprint.current);
-  await bulk.begin({
+  return bulk.begin({
     ...{ ...counted, requestId, startTime, fingerprint },
     ...{ verb: change.verb, caller: callerName(principal) },
   });
-  // Another call may have begun it at the same time.
-  const operation = await bulk.find(requestId);
-  if (operation === null) throw new KeyholdError("INTERNAL", "an operation was not stored");
-  return operation;
 }
 
 /** @throws `EXPECTED_COUNT_DIFFERS` */

@@ -47,10 +47,7 @@ export async function changeKey(
   if (stored === null || !isVisible(stored.key, principal.restrictions)) throw keyNotFound(name);
   assertCanManage(stored.key, principal);
   // The key may have expired by another clock.
-  const time = await store[change.verb === "disable" ? "earliestTime" : "latestTime"](new Date(now));
-  throw check(stored, time.getTime()) ?? changedMeanwhile(stored);
-}
-
-function changedMeanwhile({ key: { keyId } }: StoredKey): KeyholdError {
-  return keyError("CONCURRENT_CHANGE", keyId, `key ${keyId} was changed concurrently; retry`);
+  const time = await store.expiryTime(change.verb, new Date(now));
+  const rejection = check(stored, time.getTime());
+  throw rejection ?? keyError("CONCURRENT_CHANGE", name.keyId, `key ${name.keyId} was changed concurrently; retry`);
 }

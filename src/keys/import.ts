@@ -72,10 +72,8 @@ export async function importKeys(
   inputs: readonly ParsedImport[],
 ): Promise<Outcome[]> {
   const items = inputs.map((input): Item => ({ input, outcome: null }));
-  const [salted, others] = [true, false].map((salted) =>
-    items.filter(({ input }) => isSalted(input.source) === salted),
-  );
-  for (let open of [salted ?? [], others ?? []]) {
+  const isFirst = ({ input }: Item) => isSalted(input.source);
+  for (let open of [items.filter(isFirst), items.filter((item) => !isFirst(item))]) {
     for (let attempt = 0; attempt < ATTEMPTS && open.length > 0; attempt++) {
       if (attempt > 0) await context.hashes.reload();
       open = await importOnce(context, principal, open);

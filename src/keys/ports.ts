@@ -98,7 +98,7 @@ export interface KeyUpdate {
 }
 
 /**
- * When a key shall expire. Applied only if it is the expiry that the key has, or a later time than `KeyStore.latestTime` that the maximum
+ * When a key shall expire. Applied only if it is the expiry that the key has, or a later time than `KeyStore.expiryTime` that the maximum
  * lifetime allows: a key may always be shortened.
  */
 export interface NewExpiry {
@@ -158,12 +158,10 @@ export interface KeyStore {
   insert(keys: readonly NewKey[]): Promise<Insertion[]>;
   get(name: KeyName): Promise<StoredKey | null>;
   /**
-   * Returns the latest time by the clocks of this node (`now`), the database and all nodes. Update, rotate and enable judge by it whether a
-   * key has expired.
+   * Returns the time by which a change judges whether a key has expired: the latest by the clocks of this node (`now`), the database and all
+   * nodes. Disable takes the earliest: a key that some node still accepts can be disabled.
    */
-  latestTime(now: Date): Promise<Date>;
-  /** Returns the earliest time by the same clocks. Disable judges by it: a key that some node still accepts can be disabled. */
-  earliestTime(now: Date): Promise<Date>;
+  expiryTime(verb: KeyMutation["verb"], now: Date): Promise<Date>;
   /** Rejects with `LIST_TOO_SLOW` if the database finds the keys that match the filter too slowly. */
   list(query: ListQuery, now: Date): Promise<ListedKey[]>;
   /** Returns a key that is disabled or enabled already unchanged, once that is propagated. */
@@ -230,8 +228,8 @@ export interface BulkStore {
   /** Returns how many keys are selected, and the newest of them. */
   count(selection: BulkSelection): Promise<Pick<NewBulkOperation, "matchedCount" | "throughKeyId">>;
   find(requestId: string): Promise<BulkOperation | null>;
-  /** Stores the operation unless one with its request id exists, and forgets operations that ended long ago. */
-  begin(operation: NewBulkOperation): Promise<void>;
+  /** Stores the operation, or returns that which another call has begun with its request id. Forgets operations that ended long ago. */
+  begin(operation: NewBulkOperation): Promise<BulkOperation>;
   /** Returns the ids of the next keys of the operation, in ascending order, at most `limit`. */
   select(operation: BulkOperation, selection: BulkSelection, limit: number): Promise<string[]>;
   /**

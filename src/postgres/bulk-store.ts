@@ -4,7 +4,7 @@ import { KEY_KINDS } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { manageableScopes } from "../keys/authorization.ts";
 import type { BulkOperation, BulkSelection, BulkStore, ManyChange, NewBulkOperation } from "../keys/ports.ts";
-import type { ChangeCommitter } from "./cluster/change-committer.ts";
+import type { Commit } from "./cluster/change-committer.ts";
 import { firstRow } from "./connection/first-row.ts";
 import { allOf, unionAll } from "./connection/fragments.ts";
 import { ownSession } from "./connection/session-settings.ts";
@@ -22,13 +22,13 @@ const OPERATION_COLUMNS = [
 const RETENTION = "7 days";
 
 /**
- * Stores bulk operations in PostgreSQL, and changes the keys of an operation or the descendants of a token. `bulkChanges`
+ * Stores bulk operations in PostgreSQL, and changes the keys of an operation or the descendants of a token. `commitBulk`
  * commits over `lists`. `caughtUp` resolves when this node has received the notifications of everything that is committed.
  */
 export function createBulkStore(
   { lists, reads }: KeyDatabases,
-  changes: ChangeCommitter,
-  bulkChanges: ChangeCommitter,
+  commit: Commit,
+  commitBulk: Commit,
   caughtUp: () => Promise<void>,
 ): BulkStore {
   return {
@@ -40,7 +40,7 @@ export function createBulkStore(
     advance: async (operation, many, isLast) => {
       const name = `bulk.${many.change.verb}`;
       const statement = (sql: Sql) => advance(sql, operation, many, isLast);
-      const { head, changed } = await commitMany<StoredOperation>(bulkChanges, many, name, statement);
+      const { head, changed } = await commitMany<StoredOperation>(commitBulk, many, name, statement);
       if (head.requestId !== null) return { operation: head, changed };
       throw new KeyholdError("CONCURRENT_CHANGE", "the operation was idle for a week; start it again");
     },
@@ -49,7 +49,7 @@ export function createBulkStore(
       reads.run((sql) => keyIdsOf(sql, selectDescendants(sql, keyId, many, limit)), "keys.find_descendants"),
     changeDescendants: async (many) => {
       const name = `keys.${many.change.verb}_descendants`;
-      return (await commitMany(changes, many, name, (sql) => changeDescendants(sql, many))).changed;
+      return (await commitMany(commit, many, name, (sql) => changeDescendants(sql, many))).changed;
     },
     countDescendants: (keyId, principal) =>
       reads.run((sql) => countDescendants(sql, keyId, principal), "keys.count_descendants"),
@@ -81,16 +81,17 @@ async function findOperation(sql: Sql, requestId: string): Promise<BulkOperation
   return operation ?? null;
 }
 
-async function begin(sql: Sql, operation: NewBulkOperation): Promise<void> {
+async function begin(sql: Sql, operation: NewBulkOperation): Promise<BulkOperation> {
   const { requestId, verb, fingerprint, caller, startTime, throughKeyId, matchedCount } = operation;
-  await sql`
+  const rows = await sql<BulkOperation[]>`
     WITH forgotten AS (
       DELETE FROM bulk_changes
       WHERE update_time < clock_timestamp() - ${RETENTION}::text::interval AND request_id <> ${requestId} AND ${ownSession(sql)}
     )
     INSERT INTO bulk_changes (request_id, verb, fingerprint, caller, start_time, through_key_id, matched_count, done)
     VALUES (${requestId}, ${verb}, ${fingerprint}, ${caller}, ${startTime}, ${throughKeyId}, ${matchedCount}, ${matchedCount === 0})
-    ON CONFLICT DO NOTHING`;
+    ON CONFLICT (request_id) DO UPDATE SET request_id = bulk_changes.request_id RETURNING ${sql(OPERATION_COLUMNS)}`;
+  return firstRow(rows);
 }
 
 /** Selects the next keys by two ordered scans, because the list indexes begin with the kind (migration 0003). */

@@ -3,7 +3,7 @@ import type { Change, ChangeVerb } from "../domain/change.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Insertion, KeyMutation, KeyName, KeyStore } from "../keys/ports.ts";
-import { awaitPropagation, type ChangeCommitter, changeRow, type RanOn } from "./cluster/change-committer.ts";
+import { awaitPropagation, type Commit, changeRow, type RanOn } from "./cluster/change-committer.ts";
 import type { Database } from "./connection/pool.ts";
 import { batchGets } from "./keys/batch-gets.ts";
 import { batchInserts } from "./keys/batch-inserts.ts";
@@ -20,19 +20,19 @@ export interface KeyDatabases {
 /**
  * Stores keys in PostgreSQL. Each change is one statement that tests its own condition, so that one of two concurrent changes wins. A
  * change returns when it is propagated, and so does one whose condition did not hold: the reason may be an earlier change whose
- * response was lost. `urgent` commits what takes rights away, and must not wait behind other changes.
+ * response was lost. `commitUrgent` commits what takes rights away, and must not wait behind other changes.
  */
-export function createKeyStore({ reads, lists }: KeyDatabases, changes: ChangeCommitter, urgent = changes): KeyStore {
-  const insert = batchInserts(changes);
+export function createKeyStore({ reads, lists }: KeyDatabases, commit: Commit, commitUrgent = commit): KeyStore {
+  const insert = batchInserts(commit);
   return {
     insert: async (keys) => awaitPropagation(await insert(keys), insertedKeyIds),
     get: batchGets(reads),
-    latestTime: (now) => reads.run((sql) => readTime(sql, latestTime(sql, now)), "keys.time"),
-    earliestTime: (now) => reads.run((sql) => readTime(sql, earliestTime(sql, now)), "keys.time"),
+    expiryTime: (verb, now) =>
+      reads.run((sql) => readTime(sql, (verb === "disable" ? earliestTime : latestTime)(sql, now)), "keys.time"),
     list: (query, now) => lists.run((sql) => listKeys(sql, query, now), "keys.list"),
     change: async (name, change, principal, now) => {
-      const committer = URGENT.has(change.verb) ? urgent : changes;
-      const committed = await committer.commit((sql, ranOn) => changeKey(sql, name, change, principal, now, ranOn), {
+      const commitChange = URGENT.has(change.verb) ? commitUrgent : commit;
+      const committed = await commitChange((sql, ranOn) => changeKey(sql, name, change, principal, now, ranOn), {
         statement: `keys.${change.verb}`,
         isMade: ({ made }) => made.length > 0,
         invalidates: { keyIds: [name.keyId], digests: [] },

@@ -4,7 +4,7 @@ import { createSlowHashes } from "../hashing/slow/slow-hashes.ts";
 import type { HashRegistry } from "../keys/ports.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
-import type { ChangeCommitter } from "../postgres/cluster/change-committer.ts";
+import type { Commit } from "../postgres/cluster/change-committer.ts";
 import type { Database } from "../postgres/connection/pool.ts";
 import { createHashSchemeStore } from "../postgres/hashes/hash-scheme-store.ts";
 import { createHmacKeyStore } from "../postgres/hashes/hmac-key-store.ts";
@@ -17,7 +17,7 @@ export type Hashing = ReturnType<typeof createHashing>;
 
 export interface HashingOptions {
   readonly databases: Readonly<Record<"database" | "lists" | "reads", Database>>;
-  readonly changes: ChangeCommitter;
+  readonly commit: Commit;
   readonly rings: Rings;
   readonly coherence: Coherence;
   readonly clock: Clock;
@@ -28,7 +28,7 @@ export interface HashingOptions {
 }
 
 export function createHashing(options: HashingOptions) {
-  const { databases, changes, rings, coherence, clock, random, findAll, onUnusable } = options;
+  const { databases, commit, rings, coherence, clock, random, findAll, onUnusable } = options;
   const ring = rings.hashSchemeWrap;
   const store = createHashSchemeStore(databases, coherence.membership);
   const formats = createHashFormats({
@@ -48,7 +48,7 @@ export function createHashing(options: HashingOptions) {
     slow,
     findByHash: createFindByHash(finder),
     registry,
-    hmacKeys: { store: createHmacKeyStore(databases, changes), ring, clock, random },
+    hmacKeys: { store: createHmacKeyStore(databases, commit), ring, clock, random },
     rewrap: { store, ring, random },
     /** Removes the schemes and prefix lengths that no key has. */
     removeUnused: store.removeUnused,

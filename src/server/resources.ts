@@ -6,7 +6,7 @@ import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
 import type { Tracing } from "../observability/tracing.ts";
 import { createBulkStore } from "../postgres/bulk-store.ts";
-import { type ChangeCommitter, invalidating, observed, propagating } from "../postgres/cluster/change-committer.ts";
+import { type Commit, invalidating, observed, propagating } from "../postgres/cluster/change-committer.ts";
 import { ConnectBackoff } from "../postgres/connection/connect-backoff.ts";
 import { traced, withCircuitBreaker } from "../postgres/connection/database-decorators.ts";
 import { type Database, Pool } from "../postgres/connection/pool.ts";
@@ -133,14 +133,14 @@ function assemble(
   coherence.cache = reader;
   const propagated = propagating(database, membership.propagation);
   const urgent = propagating(open(databases.urgentChanges), membership.propagation);
-  const ofKeys = (committer: ChangeCommitter) =>
+  const ofKeys = (commit: Commit) =>
     observed(
-      invalidating(committer, (change) => reader.invalidate(change)),
+      invalidating(commit, (change) => reader.invalidate(change)),
       onChanges,
     );
   const changes = ofKeys(propagated);
   const hashing = createHashing({
-    ...{ databases: { database, lists, reads }, changes: propagated, rings, coherence, clock, random },
+    ...{ databases: { database, lists, reads }, commit: propagated, rings, coherence, clock, random },
     findAll: reader.findAll,
     onUnusable: onUnusableScheme,
   });

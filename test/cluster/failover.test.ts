@@ -52,7 +52,7 @@ test("a change on another server than the feed's is unconfirmed, and the cache i
   await node.membership.join();
   const elsewhere = new Pool({ url: promoted.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const forgets = node.forgets();
-  const { propagated } = await propagating(elsewhere, node.membership.propagation).commit((sql) => sql`SELECT 1`, {
+  const { propagated } = await propagating(elsewhere, node.membership.propagation)((sql) => sql`SELECT 1`, {
     isMade,
   });
   await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
@@ -67,7 +67,7 @@ test("a change that a pooler runs on another server than its barrier is unconfir
   const pool = new Pool({ url: primary.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const [other] = await promoted.admin`SELECT ${serverId(promoted.admin)} AS server`;
   const work: ChangeWork<void> = async (_sql, ranOn) => ranOn(other?.server);
-  const { propagated } = await propagating(pool, node.membership.propagation).commit(work, { isMade });
+  const { propagated } = await propagating(pool, node.membership.propagation)(work, { isMade });
   await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   await pool.close();
 });
@@ -132,7 +132,7 @@ test("a change whose wait for the synchronous standby is cancelled is unconfirme
   await primary.admin`GRANT ALL ON changes TO PUBLIC`;
   await standby.pause();
   const change = (isMade: boolean) =>
-    propagating(pool, node.membership.propagation).commit(
+    propagating(pool, node.membership.propagation)(
       (sql) => (isMade ? sql`INSERT INTO changes VALUES (true)` : sql`SELECT FROM changes`),
       {
         isMade: () => isMade,

@@ -63,7 +63,7 @@ export async function newNode(
     await proxy.close();
   });
   const awaitPropagation = async () => {
-    const { propagated } = await propagating(pool, membership.propagation).commit((sql) => sql`SELECT 1`, {
+    const { propagated } = await propagating(pool, membership.propagation)((sql) => sql`SELECT 1`, {
       isMade: () => true,
     });
     await propagated;

@@ -70,8 +70,8 @@ test("a repeated disabling or enabling returns the key unchanged, after a barrie
   const { pool } = await openSchema();
   const { told, committing } = listening();
   const verbs: string[] = [];
-  const committer = observed(committing(pool), (changes) => verbs.push(...changes.map(({ verb }) => verb)));
-  const store = createKeyStore({ reads: pool, lists: pool }, committer);
+  const commit = observed(committing(pool), (changes) => verbs.push(...changes.map(({ verb }) => verb)));
+  const store = createKeyStore({ reads: pool, lists: pool }, commit);
   const added = newKey({ kind: "issued" });
   await store.insert([added]);
   const { keyId } = added.key;

@@ -5,7 +5,7 @@ import type { ServerObserver } from "../../src/cluster/server-id.ts";
 import { parseFilter } from "../../src/keys/filter/parse.ts";
 import { parseOrder } from "../../src/keys/list-order.ts";
 import { createBulkStore } from "../../src/postgres/bulk-store.ts";
-import type { ChangeCommitter } from "../../src/postgres/cluster/change-committer.ts";
+import type { Commit } from "../../src/postgres/cluster/change-committer.ts";
 import { listNodes } from "../../src/postgres/cluster/nodes.ts";
 import { Pool } from "../../src/postgres/connection/pool.ts";
 import { createHashSchemeStore } from "../../src/postgres/hashes/hash-scheme-store.ts";
@@ -60,7 +60,7 @@ async function tables(): Promise<string[]> {
 const NOW = new Date();
 const feed: ServerObserver = { server: null, requireServer: () => undefined };
 /** Changes name their server, which requires the same. */
-const changes: ChangeCommitter = { commit: () => Promise.reject(new Error("not used")) };
+const commit: Commit = () => Promise.reject(new Error("not used"));
 const filtered = (text: string) => parseFilter(text, null, () => NOW.getTime());
 const EVERY = {
   kind: null,
@@ -83,9 +83,9 @@ const operation = {
   throughKeyId: null,
 } as const;
 const started = { ...operation, afterKeyId: "00000000-0000-0000-0000-000000000000", changedCount: 0, done: false };
-const bulk = (pool: Pool) => createBulkStore({ lists: pool, reads: pool }, changes, changes, async () => undefined);
-const hmacKeys = (pool: Pool) => createHmacKeyStore({ database: pool, lists: pool }, changes);
-const signingKeys = (pool: Pool) => createSigningKeyStore(pool, changes, feed);
+const bulk = (pool: Pool) => createBulkStore({ lists: pool, reads: pool }, commit, commit, async () => undefined);
+const hmacKeys = (pool: Pool) => createHmacKeyStore({ database: pool, lists: pool }, commit);
+const signingKeys = (pool: Pool) => createSigningKeyStore(pool, commit, feed);
 const schemes = (pool: Pool) => createHashSchemeStore({ database: pool, reads: pool, lists: pool }, feed);
 const keyId = newKey().key.keyId;
 const wrapped = { wrapped: Buffer.alloc(8), wrapKeyId: "a" };

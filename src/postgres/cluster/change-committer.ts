@@ -13,13 +13,12 @@ import type { WithServer } from "../connection/server-position.ts";
 import { sendBarrier } from "./leases.ts";
 
 /**
- * Commits what the stores change. The stores only execute statements; what else a change needs is a decorator of this, put around it by
- * the wiring. Propagation is the innermost, since its barrier goes over the connection that made the change.
+ * Commits what the stores change, and resolves then. The stores only execute statements; what else a change needs is a decorator of this, put
+ * around it by the wiring. Propagation is the innermost, since its barrier goes over the connection that made the change.
+ *
+ * @throws what the work does; the change may be made or not.
  */
-export interface ChangeCommitter {
-  /** Resolves when the change is committed. @throws what the work does; the change may be made or not. */
-  commit<T>(work: ChangeWork<T>, options: CommitOptions<T>): Promise<Committed<T>>;
-}
+export type Commit = <T>(work: ChangeWork<T>, options: CommitOptions<T>) => Promise<Committed<T>>;
 
 /** A change that was committed. */
 export interface Committed<T> {
@@ -55,29 +54,25 @@ export interface CommitOptions<T> {
 }
 
 /** Commits over a connection of the database, and propagates the change to all nodes. */
-export function propagating(database: Database, propagation: Propagation): ChangeCommitter {
-  return { commit: (work, options) => commit(database, propagation, work, options) };
+export function propagating(database: Database, propagation: Propagation): Commit {
+  return (work, options) => commitOver(database, propagation, work, options);
 }
 
 /** Invalidates the cache of this node after each commit, also one that failed. The notification may arrive later. */
-export function invalidating(committer: ChangeCommitter, invalidate: (change: KeyChange) => void): ChangeCommitter {
-  return {
-    commit: (work, options) =>
-      committer.commit(work, options).finally(() => {
-        if (options.invalidates !== undefined) invalidate(options.invalidates);
-      }),
-  };
+export function invalidating(commit: Commit, invalidate: (change: KeyChange) => void): Commit {
+  return (work, options) =>
+    commit(work, options).finally(() => {
+      if (options.invalidates !== undefined) invalidate(options.invalidates);
+    });
 }
 
 /** Calls the observer with the changes of each commit. */
-export function observed(committer: ChangeCommitter, observe: ChangeObserver): ChangeCommitter {
-  return {
-    commit: async (work, options) => {
-      const committed = await committer.commit(work, options);
-      const changes = options.changesOf?.(committed.result) ?? [];
-      if (changes.length > 0) observe(changes);
-      return committed;
-    },
+export function observed(commit: Commit, observe: ChangeObserver): Commit {
+  return async (work, options) => {
+    const committed = await commit(work, options);
+    const changes = options.changesOf?.(committed.result) ?? [];
+    if (changes.length > 0) observe(changes);
+    return committed;
   };
 }
 
@@ -98,13 +93,24 @@ export async function awaitPropagation<T>(
   return result;
 }
 
+/** Commits a statement of `withServer` that changes at most one row (`changeRow`), and returns it when that is propagated. */
+export async function commitRow<R>(
+  commit: Commit,
+  statement: string,
+  fragment: (sql: Sql) => Fragment,
+  isMade: (row: R) => boolean,
+): Promise<R> {
+  const work: ChangeWork<R> = (sql, ranOn) => changeRow<R>(sql, fragment(sql), ranOn);
+  return awaitPropagation(await commit(work, { statement, isMade }));
+}
+
 /**
  * Makes a change and sends the barrier after it over the same connection, so that the leases that it returns are those of the server that
  * has the change.
  *
  * @throws what the work does; the change may be made or not.
  */
-async function commit<T>(
+async function commitOver<T>(
   database: Database,
   propagation: Propagation,
   work: ChangeWork<T>,
@@ -118,7 +124,9 @@ async function commit<T>(
       made = { result };
       const send: SendBarrier = async (mark) => {
         const answer = await sendBarrier(sql, mark, !isMade(result));
-        for (const server of servers) requireSame(server, answer.position.server);
+        // A transaction pooler may run the barrier on another server, where nodes do not receive the notification of the change.
+        const { server } = answer.position;
+        for (const other of servers) if (other !== server) throw new OtherServerError(other, server);
         return answer;
       };
       const needsNoBarrier = neverCached && propagation.isAcknowledgedByAll(servers);
@@ -132,11 +140,6 @@ async function commit<T>(
     if (made === undefined) throw changeError(error);
     return { result: made.result, propagated: handled(Promise.reject(asUnconfirmed(error))) };
   }
-}
-
-/** A transaction pooler may run the barrier on another server than the change, where nodes do not receive the notification of the change. */
-function requireSame(server: ServerId, ofBarrier: ServerId): void {
-  if (server !== ofBarrier) throw new OtherServerError(server, ofBarrier);
 }
 
 function repeat(database: Database, propagation: Propagation): Promise<Propagating> {

@@ -15,12 +15,6 @@ export function leaseColumns(sql: Sql): Fragment {
 /** A row of a left join with the leases. */
 type JoinedLease = LeaseRow | { readonly leaseId: null };
 
-function leasesIn(rows: readonly JoinedLease[]): LeaseRow[] {
-  return rows.flatMap((row) =>
-    row.leaseId === null ? [] : [{ leaseId: row.leaseId, ttl: row.ttl, renewals: row.renewals }],
-  );
-}
-
 /** After this the database cancels a renewal, in milliseconds. */
 const RENEWAL_TIMEOUT = 5_000;
 
@@ -60,7 +54,12 @@ export function createRenewLease(url: string): RenewLease {
         SELECT ${positionColumns(sql)}, ${leaseColumns(sql)}, EXISTS (SELECT FROM echo) AS is_held
         FROM (VALUES (1)) AS one LEFT JOIN nodes ON true`;
       const { server, lsn, time, isHeld } = firstRow(rows);
-      return { position: { server, lsn, time }, isHeld, isReplicated, leases: leasesIn(rows) };
+      return {
+        position: { server, lsn, time },
+        isHeld,
+        isReplicated,
+        leases: rows.filter((row) => row.leaseId !== null),
+      };
     } catch (error) {
       throw databaseError(error);
     } finally {
@@ -84,7 +83,10 @@ export async function sendBarrier(sql: Sql, mark: Mark | null, isDurable: boolea
     FROM (VALUES (1)) AS one LEFT JOIN nodes ON lease_id <> ${from}`;
   const { server, lsn, time, isSynchronous } = firstRow(rows);
   // What is flushed here beside our own change need not be on a standby yet.
-  return { position: { server, lsn: isSynchronous ? null : lsn, time }, leases: leasesIn(rows) };
+  return {
+    position: { server, lsn: isSynchronous ? null : lsn, time },
+    leases: rows.filter((row) => row.leaseId !== null),
+  };
 }
 
 /** Whether commits wait for a standby. */

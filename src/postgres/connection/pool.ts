@@ -35,16 +35,6 @@ export interface PoolOptions extends DatabaseOptions {
   readonly attempts?: ConnectBackoff;
 }
 
-/** Usage of a pool. */
-export interface PoolUsage {
-  /** Open connections, and how many of them are in use. */
-  readonly open: number;
-  readonly inUse: number;
-  readonly max: number;
-  /** Calls that wait for a connection. */
-  readonly waiting: number;
-}
-
 /** One call, waiting or using a connection. */
 interface Call {
   /** When the call times out, by `performance.now()`. */
@@ -118,7 +108,8 @@ export class Pool implements Database {
     });
   }
 
-  get usage(): PoolUsage {
+  /** The open connections, how many of them are in use, their maximum, and the calls that wait for one. */
+  get usage() {
     const inUse = this.#connections.filter(({ call }) => call !== null).length;
     const { maxConnections: max } = this.#options;
     return { open: this.#connections.length, inUse, max, waiting: this.#waiting.length };

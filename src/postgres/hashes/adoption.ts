@@ -2,7 +2,7 @@ import type { Fragment, Sql } from "postgres";
 import type { Change } from "../../domain/change.ts";
 import type { Adoption, StoreAdoption } from "../../hashing/adopter.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { type ChangeCommitter, type ChangeWork, changeRow } from "../cluster/change-committer.ts";
+import { type ChangeWork, type Commit, changeRow } from "../cluster/change-committer.ts";
 import { hex } from "../connection/array-types.ts";
 import { type ChangedRow, forward, toChange, updateRow } from "../keys/change-one.ts";
 import { active } from "../keys/expiry.ts";
@@ -14,14 +14,14 @@ import { active } from "../keys/expiry.ts";
  *
  * @throws if a key with this raw key was imported since, or the database cannot be written
  */
-export function createAdoptionStore(changes: ChangeCommitter, clock: Clock): StoreAdoption {
+export function createAdoptionStore(commit: Commit, clock: Clock): StoreAdoption {
   return async (adoption, principal) => {
     const now = new Date(clock.now());
     const work: ChangeWork<Change | null> = async (sql, ranOn) => {
       const row = await changeRow<ChangedRow | { keyId: null }>(sql, adoptKey(sql, adoption, now), ranOn);
       return row.keyId === null ? null : toChange("adopt", row, principal);
     };
-    const { result } = await changes.commit(work, {
+    const { result } = await commit(work, {
       statement: "keys.adopt",
       neverCached: true,
       isMade: (made) => made !== null,

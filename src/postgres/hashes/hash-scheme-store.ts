@@ -15,15 +15,12 @@ import { serverId } from "../connection/server-position.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { parseTime } from "../connection/value-types.ts";
 
-/** The databases of the store: `reads` for what verifications wait for, `lists` for what may read many keys. */
-export type HashSchemeDatabases = Readonly<Record<"database" | "lists" | "reads", Database>>;
-
 /**
- * Creates the store of hash schemes in PostgreSQL. What is added is notified to every node before a key with it is: the barrier of the key's
+ * Creates the store of hash schemes in PostgreSQL: over `reads` what verifications wait for, over `lists` what may read many keys. What is added is notified to every node before a key with it is: the barrier of the key's
  * import covers it.
  */
 export function createHashSchemeStore(
-  { database, lists, reads }: HashSchemeDatabases,
+  { database, lists, reads }: Readonly<Record<"database" | "lists" | "reads", Database>>,
   feed: ServerObserver,
 ): HashSchemeStore & RewrapStore {
   return {
@@ -78,9 +75,7 @@ interface HashingRow {
 }
 
 /** Reads everything by one statement, and so of one moment, with the identity of the server. */
-export async function readHashing(
-  database: Database,
-): Promise<{ readonly server: ServerId; readonly stored: StoredHashing }> {
+export async function readHashing(database: Database) {
   const rows = await database.run(
     (sql) => sql<HashingRow[]>`
       SELECT ${serverId(sql)} AS server,
@@ -96,7 +91,7 @@ export async function readHashing(
     "hash_schemes.read",
   );
   const { server, schemes, hmacKeys, prefixLengths } = firstRow(rows);
-  const stored = {
+  const stored: StoredHashing = {
     schemes: schemes.map(({ wrapped, wrapKeyId, ...scheme }) => ({
       ...scheme,
       affixes: wrapped === null || wrapKeyId === null ? null : { wrapped: Buffer.from(wrapped, "hex"), wrapKeyId },

@@ -1,6 +1,6 @@
 import type { Fragment, Sql } from "postgres";
 import type { HmacKeyRecord, HmacKeyStore, ListedHmacKey } from "../../hashing/store.ts";
-import { awaitPropagation, type ChangeCommitter, changeRow } from "../cluster/change-committer.ts";
+import { type Commit, commitRow } from "../cluster/change-committer.ts";
 import { isForeignKeyViolation } from "../connection/errors.ts";
 import type { Database } from "../connection/pool.ts";
 import { withServer } from "../connection/server-position.ts";
@@ -9,15 +9,11 @@ import { ownSession } from "../connection/session-settings.ts";
 /** Creates the store of HMAC keys in PostgreSQL. */
 export function createHmacKeyStore(
   { database, lists }: Readonly<Record<"database" | "lists", Database>>,
-  changes: ChangeCommitter,
+  commit: Commit,
 ): HmacKeyStore {
-  const change = async (statement: string, work: (sql: Sql) => Fragment): Promise<boolean> => {
-    const committed = await changes.commit(
-      (sql, ranOn) => changeRow<{ readonly hmacKeyId: string | null }>(sql, work(sql), ranOn),
-      { statement, isMade: ({ hmacKeyId }) => hmacKeyId !== null },
-    );
-    return (await awaitPropagation(committed)).hmacKeyId !== null;
-  };
+  const isMade = ({ hmacKeyId }: { readonly hmacKeyId: string | null }) => hmacKeyId !== null;
+  const change = async (statement: string, fragment: (sql: Sql) => Fragment) =>
+    isMade(await commitRow(commit, statement, fragment, isMade));
   const find = async (hmacKeyId: string): Promise<HmacKeyRecord | null> => {
     const rows = await database.run(
       (sql) => sql<HmacKeyRecord[]>`

@@ -2,7 +2,7 @@ import type { Change } from "../../domain/change.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Insertion, NewKey } from "../../keys/ports.ts";
 import type { KeyChange } from "../../verify/reader.ts";
-import type { ChangeCommitter, Committed } from "../cluster/change-committer.ts";
+import type { Commit, Committed } from "../cluster/change-committer.ts";
 import { wasRolledBack } from "../connection/errors.ts";
 import { Batcher } from "./batch.ts";
 import { COPY_ROWS, insertKeys } from "./insert.ts";
@@ -22,10 +22,10 @@ function concernsAll(error: unknown): boolean {
  * Stores keys. Concurrent single inserts are batched into one statement and one commit. A failure of the database rejects the whole
  * batch. An imported key may have been looked up before and is propagated; an issued key cannot have been.
  */
-export function batchInserts(changes: ChangeCommitter): (keys: readonly NewKey[]) => Promise<Committed<Insertion[]>> {
+export function batchInserts(commit: Commit): (keys: readonly NewKey[]) => Promise<Committed<Insertion[]>> {
   const insertMany = (keys: readonly NewKey[]) => {
     const neverCached = keys.every(({ key }) => key.kind === "issued");
-    return changes.commit((sql, ranOn) => insertKeys(sql, keys, ranOn), {
+    return commit((sql, ranOn) => insertKeys(sql, keys, ranOn), {
       ...{ statement: "keys.insert", neverCached },
       isMade: (insertions) => insertions.every(({ outcome }) => outcome === "inserted"),
       invalidates: lookupsOf(keys),

@@ -4,7 +4,7 @@ import { KeyholdError } from "../../domain/errors.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { BulkChange, ManyChange } from "../../keys/ports.ts";
-import { awaitPropagation, type ChangeCommitter } from "../cluster/change-committer.ts";
+import { awaitPropagation, type Commit } from "../cluster/change-committer.ts";
 import { firstRow } from "../connection/first-row.ts";
 import { allOf } from "../connection/fragments.ts";
 import { serverId, type WithServer } from "../connection/server-position.ts";
@@ -14,14 +14,11 @@ import { stillActive } from "./expiry.ts";
 import { KEY_COLUMNS, type KeyRow, toApiKey } from "./rows.ts";
 
 /** The conditions that the change would change a key, and that the principal may change it. */
-export function changeable(sql: Sql, change: BulkChange, principal: Principal, now: Date): Fragment[] {
-  return [CHANGEABLE[change.verb](sql, now), canManage(sql, principal)];
+export function changeable(sql: Sql, { verb }: BulkChange, principal: Principal, now: Date): Fragment[] {
+  const needed =
+    verb === "revoke" ? sql`revoke_time IS NULL` : sql`(${stillActive(sql, now)} AND disable_time IS NULL)`;
+  return [needed, canManage(sql, principal)];
 }
-
-const CHANGEABLE: { readonly [V in BulkChange["verb"]]: (sql: Sql, now: Date) => Fragment } = {
-  revoke: (sql) => sql`revoke_time IS NULL`,
-  disable: (sql, now) => sql`(${stillActive(sql, now)} AND disable_time IS NULL)`,
-};
 
 /**
  * Returns common table expressions: `permitted` says whether the caller's credential is valid; if it is, `changed` changes the keys for which
@@ -36,6 +33,7 @@ export function changeKeys(
 ): Fragment {
   const caller = requiresCaller && principal.keyId !== undefined ? principal.keyId : null;
   const holds = sql`CASE WHEN ${allOf(sql, conditions)} THEN true ELSE false END`;
+  const set = change.verb === "revoke" ? setRevoked(sql, change, now) : setDisabled(sql, change.reason, now);
   const isSelected = caller !== null && keyIds.includes(caller) ? holds : sql`key_id IS DISTINCT FROM ${caller}`;
   return sql`
     locked AS (
@@ -47,7 +45,7 @@ export function changeKeys(
     ), permitted AS (
       SELECT ${caller === null ? notExpired(sql, principal, now) : sql`EXISTS (SELECT FROM locked WHERE is_caller)`} AS is_permitted
     ), changed AS (
-      UPDATE api_keys SET ${setOf(sql, change, now)} FROM locked
+      UPDATE api_keys SET ${set} FROM locked
       WHERE key_id = before_key_id AND is_selected AND (SELECT is_permitted FROM permitted)
       RETURNING ${sql(KEY_COLUMNS)}, before_update_time
     )`;
@@ -63,11 +61,6 @@ function authenticates(sql: Sql, { scopes, secretVersion }: Principal, now: Date
 
 function notExpired(sql: Sql, { expireTime }: Principal, now: Date): Fragment {
   return expireTime === undefined ? sql`true` : sql`${expireTime}::timestamptz > ${now}`;
-}
-
-function setOf(sql: Sql, change: BulkChange, now: Date): Fragment {
-  if (change.verb === "revoke") return setRevoked(sql, change, now);
-  return setDisabled(sql, change.reason, now);
 }
 
 /** What a key has before, in the columns that the change sets: it was neither revoked nor disabled, by the condition of the change. */
@@ -96,12 +89,12 @@ type ManyRow<R> =
  * @throws `CALLER_UNAUTHENTICATED`, with nothing changed; `CHANGE_UNCONFIRMED`
  */
 export async function commitMany<R extends object>(
-  changes: ChangeCommitter,
+  commit: Commit,
   { keyIds, change: { verb }, principal }: ManyChange,
   name: string,
   statement: (sql: Sql) => Fragment,
 ): Promise<{ readonly head: R; readonly changed: readonly string[] }> {
-  const committed = await changes.commit(
+  const committed = await commit(
     async (sql, ranOn) => {
       const rows = await sql<ManyRow<R>[]>`${statement(sql)}`;
       const head = firstRow(rows.flatMap((row) => (row.server === null ? [] : [row])));

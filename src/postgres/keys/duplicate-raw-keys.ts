@@ -16,8 +16,8 @@ export const MAX_SUSPECTED = 100;
  * would prove that they are equal. Scans the whole table unless all imported keys are stored under one root secret.
  */
 export function findSuspectedDuplicates(database: Database): Promise<SuspectedDuplicate[]> {
-  return database.run(async (sql) => [
-    ...(await sql<SuspectedDuplicate[]>`
+  return database.run(
+    (sql) => sql<SuspectedDuplicate[]>`
       WITH likeness AS (
         SELECT actor_id, hint, CASE WHEN hint = '' THEN name ELSE '' END AS short_name FROM api_keys
         WHERE kind = 'imported'
@@ -36,6 +36,6 @@ export function findSuspectedDuplicates(database: Database): Promise<SuspectedDu
         AND NOT coalesce(older.others ? newer.digest_key_id, false)
         AND NOT coalesce(newer.others ? older.digest_key_id, false)
         AND NOT (older.is_revoked AND newer.is_revoked)
-      ORDER BY older, newer LIMIT ${MAX_SUSPECTED}`),
-  ]);
+      ORDER BY older, newer LIMIT ${MAX_SUSPECTED}`,
+  );
 }

@@ -20,12 +20,12 @@ const OVER_KEYHOLD = `scopes && '{${ADMIN_SCOPES.join(",")}}'`;
  * days is not among them, since it is replaced or forgotten.
  */
 export function findExpiringTokens(database: Database, now: Date): Promise<ExpiringToken[]> {
-  return database.run(async (sql) => [
-    ...(await sql<ExpiringToken[]>`
+  return database.run(
+    (sql) => sql<ExpiringToken[]>`
       SELECT key_id AS "keyId", name, scopes, expire_time AS "expireTime" FROM api_keys
       WHERE ${ownSession(sql)} AND revoke_time IS NULL AND ${sql.unsafe(OVER_KEYHOLD)} AND kind = 'issued' AND disable_time IS NULL
         AND expire_time BETWEEN ${now}::timestamptz - interval '14 days' AND ${now}::timestamptz + interval '14 days'
         AND last_used_time > least(expire_time, ${now}) - interval '2 days'
-      ORDER BY expire_time LIMIT ${MAX_TOKENS}`),
-  ]);
+      ORDER BY expire_time LIMIT ${MAX_TOKENS}`,
+  );
 }

@@ -99,20 +99,14 @@ function pick<R extends object, K extends keyof R>(row: R, columns: readonly K[]
   return picked as Pick<R, K>;
 }
 
-function toSecrets({
-  secretVersion,
-  digest,
-  digestKeyId,
-  previousSecrets,
-  hashSchemeId,
-  hashParameters,
-}: SecretsRow): StoredKey["secrets"] {
-  const previous = previousSecrets.map(({ version, digest, digest_key_id, expire_time }) => ({
+function toSecrets(row: SecretsRow): StoredKey["secrets"] {
+  const { hashSchemeId, hashParameters } = row;
+  const previous = row.previousSecrets.map(({ version, digest, digest_key_id, expire_time }) => ({
     version,
     digest: toDigest(digest_key_id, Buffer.from(digest, "hex")),
     expireTime: parseTime(expire_time),
   }));
-  const current = { version: secretVersion, digest: toDigest(digestKeyId, digest), expireTime: null };
+  const current = { version: row.secretVersion, digest: toDigest(row.digestKeyId, row.digest), expireTime: null };
   if (hashSchemeId === null) return [current, ...previous];
   return [{ ...current, hash: { schemeId: hashSchemeId, parameters: hashParameters } }, ...previous];
 }

@@ -131,6 +131,7 @@ function compareTimes(sql: Sql, { field, operator, value }: TimeComparison, know
 
 function isPresent(sql: Sql, field: FieldName, known: KnownRange | null): Fragment {
   if (known?.field === field) return known.isPresent ? sql`true` : sql`false`;
+  if (NULLABLE.has(field)) return sql`(${sql(field)} IS NOT NULL)`;
   return PRESENT[field]?.(sql) ?? sql`true`;
 }
 
@@ -165,19 +166,17 @@ const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date, known: KnownRan
     sql`(revoke_time IS NULL AND ${compareExpiry(sql, ">", now, known)} AND disable_time IS NOT NULL)`,
 };
 
-/** The condition of `:*` for the fields that may be empty. */
+/** Fields that are columns, which are null if they are empty. */
+const NULLABLE: ReadonlySet<FieldName> = new Set([
+  ...["expire_time", "last_used_time", "rotate_time", "revoke_time", "disable_time", "created_by", "hash_algorithm"],
+] as const);
+
+/** The condition of `:*` for the other fields that may be empty. */
 const PRESENT: { readonly [F in FieldName]?: (sql: Sql) => Fragment } = {
   scopes: (sql) => sql`(cardinality(scopes) > 0)`,
   metadata: (sql) => sql`(metadata <> '{}')`,
-  expire_time: (sql) => sql`(expire_time IS NOT NULL)`,
-  last_used_time: (sql) => sql`(last_used_time IS NOT NULL)`,
-  rotate_time: (sql) => sql`(rotate_time IS NOT NULL)`,
-  revoke_time: (sql) => sql`(revoke_time IS NOT NULL)`,
-  disable_time: (sql) => sql`(disable_time IS NOT NULL)`,
   hint: (sql) => sql`(hint <> '')`,
-  created_by: (sql) => sql`(created_by IS NOT NULL)`,
   adopted: (sql) => sql`(adopt_time IS NOT NULL)`,
-  hash_algorithm: (sql) => sql`(hash_algorithm IS NOT NULL)`,
   revocation_reason: (sql) =>
     sql`(revocation_reason IS NOT NULL AND revocation_reason <> 'REVOCATION_REASON_UNSPECIFIED')`,
 };

@@ -43,12 +43,13 @@ const ALL_RIGHTS = ["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFEREN
 
 /** Grants the rights of the servers. Call it under the lock of the migrations, when the tables exist. */
 export async function grantRights(sql: Sql, role: string): Promise<void> {
-  const [place] = await sql<Place[]>`
+  const rows = await sql<Place[]>`
     SELECT current_schema() AS schema, current_database() AS database,
       EXISTS (SELECT FROM pg_roles WHERE rolname = ${role}) AS "hasRole",
       (SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = current_schema()) AS "ownsSchema",
       (SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()) AS "ownsDatabase"`;
-  if (place === undefined || !place.hasRole)
+  const place = firstRow(rows);
+  if (!place.hasRole)
     throw invalidArgument("--grant-to", `role ${role} does not exist: create it with CREATE ROLE … LOGIN PASSWORD …`);
   await sql.unsafe(grants(place, quoted(role)).join(";\n"));
 }
@@ -76,11 +77,11 @@ function grants({ schema, database, ownsSchema, ownsDatabase }: Place, role: str
 
 /** Returns whether the current role may create or migrate the schema. */
 export async function mayMigrate(sql: Sql): Promise<boolean> {
-  const [row] = await sql<{ may: boolean }[]>`
+  const rows = await sql<{ may: boolean }[]>`
     SELECT coalesce(
       (SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = to_regclass('schema_migrations')),
       has_schema_privilege(current_schema(), 'CREATE'), false) AS may`;
-  return row?.may ?? false;
+  return firstRow(rows).may;
 }
 
 /** Returns the rights of the current role. The tables must exist. */

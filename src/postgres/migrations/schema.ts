@@ -2,6 +2,7 @@ import type { Sql } from "postgres";
 import { KeyholdError } from "../../domain/errors.ts";
 import { parseConnectionUrl } from "../connection/connection-url.ts";
 import { codeOf } from "../connection/errors.ts";
+import { firstRow } from "../connection/first-row.ts";
 import { withPrimary } from "../connection/primary.ts";
 import { findPending, migrate, readMigrations } from "./migrate.ts";
 import { mayMigrate, readRights } from "./rights.ts";
@@ -29,7 +30,8 @@ export function openSchema(url: string): Promise<string[]> {
     const pending = await findPending(sql, migrations);
     if (pending.length === 0) return requireRights(sql);
     if (await mayMigrate(sql)) return migrate(sql, migrations);
-    throw notReady(`the database lacks ${pending.join(", ")}, and role ${await userOf(sql)} cannot migrate it`);
+    const { role } = firstRow(await sql<{ role: string }[]>`SELECT current_user AS role`);
+    throw notReady(`the database lacks ${pending.join(", ")}, and role ${role} cannot migrate it`);
   });
 }
 
@@ -59,8 +61,8 @@ export function prepareOwned({ url, superuserUrl, serverRole }: OwnedDatabase): 
 
 /** Another process may create the role at the same time. */
 async function createRole(sql: Sql, role: string): Promise<void> {
-  await sql`CREATE ROLE ${sql(role)} LOGIN`.catch((error: { code?: string }) => {
-    if (error.code !== "42710" && error.code !== "23505") throw error;
+  await sql`CREATE ROLE ${sql(role)} LOGIN`.catch((error: unknown) => {
+    if (!["42710", "23505"].includes(codeOf(error))) throw error;
   });
 }
 
@@ -70,11 +72,6 @@ function withMigrator<T>(url: string, work: (sql: Sql) => PromiseLike<T>): Promi
     if (codeOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     throw notReady(`role ${parseConnectionUrl(url).user} lacks a privilege (${error.message})`);
   });
-}
-
-async function userOf(sql: Sql): Promise<string> {
-  const [row] = await sql<{ role: string }[]>`SELECT current_user AS role`;
-  return row?.role ?? "";
 }
 
 function notReady(why: string): KeyholdError {

@@ -1,27 +1,16 @@
 import type { Fragment, JSONValue, Sql } from "postgres";
-import type { ServerId, ServerObserver } from "../../cluster/server-id.ts";
+import type { ServerObserver } from "../../cluster/server-id.ts";
 import type { RevokedKids, SigningKeyStore } from "../../signing/signing.ts";
 import type { NewSigningKey, SigningKeyRecord } from "../../token/signing-key.ts";
-import { awaitPropagation, type ChangeCommitter, changeRow } from "../cluster/change-committer.ts";
+import { type Commit, commitRow } from "../cluster/change-committer.ts";
 import type { Database } from "../connection/pool.ts";
 import { serverId, type WithServer, withServer } from "../connection/server-position.ts";
 import { ownSession } from "../connection/session-settings.ts";
 
 /** Creates the store of signing keys in PostgreSQL. A change resolves when no server uses the previous keys any more. */
-export function createSigningKeyStore(
-  database: Database,
-  changes: ChangeCommitter,
-  feed: ServerObserver,
-): SigningKeyStore {
-  const change = async <R extends { readonly kid: string | null }>(
-    statement: string,
-    work: (sql: Sql) => Fragment,
-  ): Promise<R> => {
-    const isMade = ({ kid }: R) => kid !== null;
-    return awaitPropagation(
-      await changes.commit((sql, ranOn) => changeRow<R>(sql, work(sql), ranOn), { isMade, statement }),
-    );
-  };
+export function createSigningKeyStore(database: Database, commit: Commit, feed: ServerObserver): SigningKeyStore {
+  const change = <R extends { readonly kid: string | null }>(statement: string, fragment: (sql: Sql) => Fragment) =>
+    commitRow<R>(commit, statement, fragment, ({ kid }) => kid !== null);
   return {
     list: async () => {
       const expected = feed.server;
@@ -73,9 +62,7 @@ export function createSigningKeyStore(
 }
 
 /** Reads all signing keys, unordered, and the identity of the server. Without keys the result is one row with the server alone. */
-export async function readSigningKeys(
-  database: Database,
-): Promise<{ readonly server: ServerId; readonly records: SigningKeyRecord[] }> {
+export async function readSigningKeys(database: Database) {
   const rows = await database.run(
     (sql) => sql<WithServer<SigningKeyRecord | { readonly kid: null }>[]>`
       SELECT ${serverId(sql)} AS server, signing_keys.* FROM (VALUES (1)) AS one LEFT JOIN signing_keys ON true`,
