@@ -11,6 +11,7 @@ import {
 } from "./change-feed.ts";
 import { ClockOffset } from "./clock-offset.ts";
 import { PeerLeases } from "./peer-leases.ts";
+import { LeaseGoneError } from "./renewal-errors.ts";
 import type { DatabasePosition, ServerId } from "./server-id.ts";
 
 /** Dependencies of a session. */
@@ -98,7 +99,7 @@ export class ClusterSession {
       );
       this.clockOffset.observe(position.time, { wall });
       this.requireServer(position);
-      if (!isHeld) throw new LeaseGoneError();
+      if (!isHeld) throw new LeaseGoneError("the lease was deleted");
       const others = leases.filter((lease) => lease.leaseId !== leaseId);
       this.barriers.observe(others, sent);
       // Deletes leases of crashed nodes so that later changes do not wait for them.
@@ -148,11 +149,5 @@ export class ClusterSession {
   #end(reason: Error): void {
     this.#ended.abort(reason);
     this.barriers?.fail(reason);
-  }
-}
-
-export class LeaseGoneError extends Error {
-  constructor() {
-    super("the lease was deleted");
   }
 }

@@ -5,11 +5,11 @@ import { withTimeout } from "../lib/with-timeout.ts";
 import { unconfirmed } from "./barriers.ts";
 import { type NodeIdentity, OtherServerError } from "./change-feed.ts";
 import { REPORTED_OFFSET } from "./clock-offset.ts";
-import { ClusterSession, type ClusterSessionOptions, LeaseGoneError } from "./cluster-session.ts";
+import { ClusterSession, type ClusterSessionOptions } from "./cluster-session.ts";
 import { DatabaseHistory, DatabaseRejectedError } from "./history.ts";
 import { Lease, USED_PART } from "./lease.ts";
 import { createPropagation, type Propagation } from "./propagation.ts";
-import { delayAfter, isTransient, noLease, otherDatabase } from "./renewal-errors.ts";
+import { delayAfter, isTransient, LeaseGoneError, noLease, otherDatabase } from "./renewal-errors.ts";
 import { LeaseRenewals, within } from "./renewals.ts";
 import type { ServerId, ServerObserver } from "./server-id.ts";
 

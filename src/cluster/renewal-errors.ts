@@ -3,26 +3,13 @@ import { backoffDelay } from "../lib/backoff.ts";
 import { OtherServerError } from "./change-feed.ts";
 import { DatabaseRejectedError } from "./history.ts";
 
-export class LateError extends Error {
-  constructor() {
-    super("the database did not respond in time");
-  }
-}
+export class LateError extends Error {}
 
-export class NotReplicatedError extends Error {
-  constructor() {
-    super("the synchronous standby did not confirm the lease renewal");
-  }
-}
+export class NotReplicatedError extends Error {}
 
-export class NoEchoError extends KeyholdError {
-  constructor() {
-    super(
-      "DATABASE_UNAVAILABLE",
-      "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must connect directly to the database, not through a transaction pooler",
-    );
-  }
-}
+export class NoEchoError extends KeyholdError {}
+
+export class LeaseGoneError extends Error {}
 
 export function otherDatabase(): KeyholdError {
   return new KeyholdError(

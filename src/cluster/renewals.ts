@@ -77,9 +77,14 @@ export class LeaseRenewals {
         onLate(error);
         return raceSignal(session.ended, answer);
       });
-      if (!renewed.isReplicated) throw new NotReplicatedError();
+      if (!renewed.isReplicated)
+        throw new NotReplicatedError("the synchronous standby did not confirm the lease renewal");
       await within(session, renewed.echo, limit).catch((error: unknown) => {
-        throw error instanceof LateError ? new NoEchoError() : error;
+        if (!(error instanceof LateError)) throw error;
+        throw new NoEchoError(
+          "DATABASE_UNAVAILABLE",
+          "no notifications arrive from the database: KEYHOLD_DATABASE_LISTEN_URL must connect directly to the database, not through a transaction pooler",
+        );
       });
       onGranted(renewed.position);
       if (this.isActive) this.#lease.extend(sent, this.#ttl);
@@ -96,7 +101,7 @@ export function within<T>(session: ClusterSession, work: Promise<T>, limit: numb
   return raceSignal(
     session.ended,
     withTimeout(work, limit, () => {
-      throw new LateError();
+      throw new LateError("the database did not respond in time");
     }),
   );
 }

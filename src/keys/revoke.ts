@@ -13,9 +13,9 @@ export function revokeKey(
   name: KeyName,
   revocation: Revocation,
 ): Promise<ApiKey> {
-  return changeKey(context, principal, name, { verb: "revoke", ...revocation }, ({ key }) =>
-    key.revokeTime === null ? null : alreadyRevoked(key.keyId),
-  );
+  return changeKey(context, principal, name, { verb: "revoke", ...revocation }, ({ key }) => {
+    if (key.revokeTime !== null) throw alreadyRevoked(key.keyId);
+  });
 }
 
 /**

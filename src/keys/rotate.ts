@@ -1,10 +1,10 @@
 import { GRACE_PERIOD_BOUNDS, parseDuration } from "../domain/duration.ts";
-import { checkAll, type KeyholdError } from "../domain/errors.ts";
+import { checkAll } from "../domain/errors.ts";
 import { parseKeyId, type StoredKey } from "../domain/key.ts";
 import { MAX_GRACE_SECRETS } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Random } from "../lib/random.ts";
-import { type Check, changeKey, rejectUnlessGrantable } from "./change.ts";
+import { assertGrantable, type Check, changeKey } from "./change.ts";
 import { newSecret } from "./issue.ts";
 import type { KeysContext } from "./ports.ts";
 import { keyError } from "./rejection.ts";
@@ -29,8 +29,10 @@ export async function rotateKey(
   const { secret, digest, hint } = newSecret(context, keyId);
   const graceEnd = grace === null ? null : new Date(now + grace);
   const rotation = { verb: "rotate", version: newVersion(context.random), digest, hint, graceEnd } as const;
-  const check: Check = (stored, time) =>
-    rejectUnlessGrantable(principal)(stored, time) ?? (graceEnd === null ? null : rejectUnlessRoom(stored, now));
+  const check: Check = (stored, time) => {
+    assertGrantable(principal)(stored, time);
+    if (graceEnd !== null) assertGraceRoom(stored, now);
+  };
   return { key: await changeKey(context, principal, { keyId, kind: "issued" }, rotation, check, now), secret };
 }
 
@@ -42,10 +44,10 @@ function newVersion(random: Random): number {
   return Buffer.from(random.bytes(4)).readUInt32BE() >>> 2;
 }
 
-function rejectUnlessRoom({ key: { keyId }, secrets }: StoredKey, now: number): KeyholdError | null {
+function assertGraceRoom({ key: { keyId }, secrets }: StoredKey, now: number): void {
   const inGrace = secrets.filter(({ expireTime }) => expireTime !== null && expireTime.getTime() > now);
-  if (inGrace.length < MAX_GRACE_SECRETS) return null;
-  return keyError(
+  if (inGrace.length < MAX_GRACE_SECRETS) return;
+  throw keyError(
     "TOO_MANY_VALID_SECRETS",
     keyId,
     `key ${keyId} has ${MAX_GRACE_SECRETS} older secrets in their grace period; wait for a grace period to end, or rotate without a grace period`,

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import { checkReservedScopes } from "../domain/admin-scopes.ts";
-import { attempt, checkAll, invalidArgument, KeyholdError } from "../domain/errors.ts";
+import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { type Expiry, type Lifetimes, requireBounded, requireFuture, timeOf, tooLong } from "../domain/expiry.ts";
 import type { ApiKey, KeyKind } from "../domain/key.ts";
 import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import { assertCanManage, assertExpiresWithin, assertManageableScopes } from "./authorization.ts";
-import { type Check, changeKey, rejectUnlessActive } from "./change.ts";
+import { assertActive, type Check, changeKey } from "./change.ts";
 import type { KeyName, KeysContext, KeyUpdate, NewExpiry } from "./ports.ts";
 
 /** The input of an update. */
@@ -34,11 +34,11 @@ export async function updateKey(
   const check: Check = (stored, time) => {
     const { key } = stored;
     if (update.scopes !== undefined) assertCanManage({ ...key, scopes: update.scopes }, principal);
-    const rejected = rejectUnlessActive(stored, time);
-    if (rejected !== null) return rejected;
+    assertActive(stored, time);
     const { scopes = key.scopes, expiry } = update;
     assertExpiresWithin({ ...(expiry === undefined ? key : { expireTime: expiry.time }), scopes }, principal);
-    return rejectImmutable(key, update) ?? rejectExpiry(key, update.expiry, time);
+    assertImmutable(key, update);
+    if (expiry !== undefined) assertMovable(key, expiry, time);
   };
   return changeKey(context, principal, name, change, check, now);
 }
@@ -50,27 +50,25 @@ function newExpiryOf(expiry: Expiry, { maxKeyTtl }: Lifetimes, now: number, kind
 }
 
 /** AIP-203: an immutable field may be sent again with its value. */
-function rejectImmutable(key: ApiKey, { actorId, restrictedToActorIds }: KeyUpdate): KeyholdError | null {
+function assertImmutable(key: ApiKey, { actorId, restrictedToActorIds }: KeyUpdate): void {
   const isOther = (sent: unknown, stored: unknown) => sent !== undefined && !isDeepStrictEqual(sent, stored);
   const field = isOther(actorId, key.actorId)
     ? "actor_id"
     : isOther(restrictedToActorIds, key.restrictedToActorIds)
       ? "restricted_to_actor_ids"
       : null;
+  if (field === null) return;
   const description = "is immutable, and the key has a different value";
-  return field === null ? null : invalidArgument(`${key.kind}_api_key.${field}`, description, "IMMUTABLE_FIELD");
+  throw invalidArgument(`${key.kind}_api_key.${field}`, description, "IMMUTABLE_FIELD");
 }
 
-function rejectExpiry(key: ApiKey, expiry: NewExpiry | undefined, now: number): KeyholdError | null {
-  if (expiry === undefined) return null;
-  const { time, maxKeyTtl } = expiry;
-  const [end, before] = [time, key.expireTime].map((date) => date?.getTime() ?? Number.POSITIVE_INFINITY);
-  if (end === undefined || before === undefined || end === before) return null;
+function assertMovable(key: ApiKey, { time, maxKeyTtl }: NewExpiry, now: number): void {
+  const end = time?.getTime() ?? Number.POSITIVE_INFINITY;
+  const before = key.expireTime?.getTime() ?? Number.POSITIVE_INFINITY;
+  if (end === before) return;
   const field = `${key.kind}_api_key.expire_time`;
-  const rejected = attempt(() => requireFuture(end - now, field));
-  if (rejected instanceof KeyholdError) return rejected;
-  const isTooLong = maxKeyTtl !== null && end > before && end > key.createTime.getTime() + maxKeyTtl;
-  return isTooLong ? tooLong(field) : null;
+  requireFuture(end - now, field);
+  if (maxKeyTtl !== null && end > before && end > key.createTime.getTime() + maxKeyTtl) throw tooLong(field);
 }
 
 /** Throws `INVALID_ARGUMENT` with every invalid field, by its path in the request. */

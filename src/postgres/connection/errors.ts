@@ -16,7 +16,7 @@ const UNREACHABLE =
 const LOGIN_REJECTED: ReadonlySet<string> = new Set(["28P01", "28000", "3D000"]);
 
 /** Raised by statement_timeout. */
-const QUERY_CANCELED = "57014";
+export const QUERY_CANCELED = "57014";
 
 const FOREIGN_KEY_VIOLATION = "23503";
 
@@ -98,11 +98,6 @@ export function changeError(error: unknown): unknown {
   const servers = String(error.detail);
   const message = `servers of an earlier release are connected to the database and would accept the key; upgrade or stop ${servers}`;
   return new KeyholdError("SERVERS_OUTDATED", message, { metadata: { servers } });
-}
-
-/** Returns whether the database has cancelled the statement, as after `statement_timeout`. */
-export function isCancelled(error: unknown): boolean {
-  return codeOf(error) === QUERY_CANCELED;
 }
 
 /** Returns whether a row refers to one that does not exist, or one that is deleted is referred to. */

@@ -3,7 +3,7 @@ import { fieldError } from "../../domain/errors.ts";
 import { KEY_KINDS, type KeyKind } from "../../domain/key.ts";
 import type { Filter } from "../../keys/filter/filter.ts";
 import type { ListedKey, ListQuery } from "../../keys/ports.ts";
-import { isCancelled } from "../connection/errors.ts";
+import { codeOf, QUERY_CANCELED } from "../connection/errors.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { isRestrictedWithin } from "../keys/authorization.ts";
@@ -19,7 +19,8 @@ export async function listKeys(sql: Sql, list: ListQuery, now: Date): Promise<Li
   try {
     return await readPage(sql, list, now);
   } catch (error) {
-    throw isCancelled(error) && list.filter.node !== "all" ? fieldError("LIST_TOO_SLOW", "order_by", TOO_SLOW) : error;
+    if (codeOf(error) !== QUERY_CANCELED || list.filter.node === "all") throw error;
+    throw fieldError("LIST_TOO_SLOW", "order_by", TOO_SLOW);
   }
 }
 
