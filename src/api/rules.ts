@@ -76,7 +76,7 @@ function valueCheck(field: DescField, { type, required }: FieldRules): Check {
   }
   if (type.case === "enum" && type.value.definedOnly && field.enum !== undefined) {
     const { value: defined } = field.enum;
-    return ruleCheck<number>([[(value) => value in defined, "is not a known value of the enum", "UNKNOWN_ENUM_VALUE"]]);
+    return ruleCheck<number>([[(value) => value in defined, "has an unknown enum value", "UNKNOWN_ENUM_VALUE"]]);
   }
   if (type.case !== undefined) throw unsupported(field);
   if (field.scalar === ScalarType.STRING) return textCheck();

@@ -60,7 +60,7 @@ export function createGuard(options: GuardOptions): Guard {
   const gatewayOf: AddressOf = (call) => clientAddressOf(call.peerAddress, undefined);
   return ({ method, policy, acceptsBasic }, call, tokenHeaders) => {
     const addressOf = tokenHeaders === undefined ? clientOf : gatewayOf;
-    if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `no access rule for ${method.name}`);
+    if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `no access rule allows ${method.name}`);
     if (policy === "public") limits.admitPublic(call, addressOf);
     if (policy === "public" || policy === "probe") return admitAs(anonymous, call, addressOf);
     return recover(

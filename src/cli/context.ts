@@ -12,7 +12,7 @@ export interface Context {
   readonly caFile: string | null;
 }
 
-const REMEDY = "run keyhold login again, or remove the file";
+const REMEDY = "run `keyhold login` again, or remove the file";
 
 /** Reads a context; null if there is none. Throws `INVALID_ARGUMENT` if others may read or change it, since it says where tokens are sent. */
 export async function readContext(path: string): Promise<Context | null> {

@@ -6,7 +6,9 @@ import { type OutputOptions, onOneLine, type Text, write, writeJson } from "./ou
 
 /** Checks this installation and prints findings with remedies. Exits 1 if there is an error. */
 export async function doctor(options: OutputOptions): Promise<void> {
-  const invalid = findConfigErrors().map((text) => error(text, "correct the variable, then run keyhold doctor again"));
+  const invalid = findConfigErrors().map((text) =>
+    error(text, "correct the variable, then run `keyhold doctor` again"),
+  );
   const unknown = findUnknownVariables().map((text) => warning(text, "correct its name, or remove the variable"));
   const checked = invalid.length > 0 ? named("configuration", invalid) : await runChecks(readConfig(), systemClock);
   const findings = [...checked, ...named("configuration", unknown)];

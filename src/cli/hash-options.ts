@@ -28,7 +28,9 @@ export function withHash(command: Command): Command {
     .option("--hmac-key-id <id>", "id of an HMAC key, from `hmac-keys list`")
     .option("--hash-prefix-file <file>", `${file} before the raw key when it was hashed, such as a pepper`)
     .option("--hash-suffix-file <file>", `${file} after the raw key`)
-    .addOption(timeOption("--adopt-before-time", "time when a key expires unless it is verified before then"));
+    .addOption(
+      timeOption("--adopt-before-time", "time at which an unadopted key expires, unless it is verified before then"),
+    );
 }
 
 /** What is stated once for all hashes, by the fields of `raw_key_hash`; a row may state another value. */

@@ -89,7 +89,7 @@ function addSecretCommands(program: Command): void {
     )
     .action(async (options) => (await import("./signing-keys.ts")).rotateSigningKeys(options));
   withJson(signingKeys.command("revoke"))
-    .description("revoke a signing key; its tokens are then rejected, and an active key is replaced")
+    .description("revoke a signing key; its tokens are then rejected; if it is the active key, a new key replaces it")
     .argument("<kid>", "kid from `signing-keys list`")
     .option("--force", "revoke the active key even if it cannot be unwrapped (root secret lost)")
     .action(async (kid, options) => (await import("./signing-keys.ts")).revokeSigningKeys(kid, options));
@@ -113,7 +113,9 @@ function addOperatorCommands(program: Command): void {
     .description("list the servers with version, lease age and change feed lag")
     .action(async (options) => (await import("./cluster.ts")).showCluster(options));
   withJson(cluster.command("accept-database"))
-    .description("let servers use a database that they reject because it has lost durable changes")
+    .description(
+      "let servers use a database that they reject because it has lost durable changes; lost revocations stay lost",
+    )
     .action(async (options) => (await import("./cluster.ts")).acceptCurrentDatabase(options));
   withRemote(program.command("login"))
     .description("check and store the server URL and token file for commands that call a running server")

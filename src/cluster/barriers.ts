@@ -163,6 +163,7 @@ export class Barriers {
 }
 
 export function unconfirmed(cause?: unknown): KeyholdError {
-  const message = "the change is stored, but not every server has confirmed it; retry";
+  const message =
+    "the change is committed, but not every server has confirmed it; retry, with the same request_id if one was set";
   return new KeyholdError("CHANGE_UNCONFIRMED", message, { cause });
 }

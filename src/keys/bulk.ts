@@ -27,7 +27,11 @@ type BulkProgress = Pick<BulkOperation, "requestId" | "matchedCount" | "changedC
 export function requireFilter(text: string, now: number): Filter {
   const filter = parseFilter(text, null, () => now);
   if (filter.node !== "all") return filter;
-  throw invalidArgument("filter", "is required; create_time < now() selects every key", "FIELD_REQUIRED");
+  throw invalidArgument(
+    "filter",
+    "is required; to select every key deliberately, use create_time < now()",
+    "FIELD_REQUIRED",
+  );
 }
 
 /**

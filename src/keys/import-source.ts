@@ -92,7 +92,7 @@ function rejectValue(value: unknown, field: string, why: string): void {
 }
 
 function looksLikeOurs(field: string) {
-  const description = "has the form of a Keyhold secret or token";
+  const description = "must not have the form of a Keyhold secret or token";
   return invalidArgument(field, description, "VALUE_NOT_ALLOWED");
 }
 

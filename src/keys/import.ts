@@ -242,7 +242,7 @@ function resultOf(
       throw fieldError(
         "RAW_KEY_ALREADY_EXISTS",
         "raw_key_hash",
-        "this raw key, or a key with this hash, is already imported",
+        "a key with this raw key or this hash is already imported",
       );
   }
 }

@@ -29,7 +29,7 @@ export function parseNewIssue(context: Pick<KeysContext, "clock" | "lifetimes">,
 /** Rejects a restriction without effect: whoever asks for it expects that it restricts the key. */
 function checkRestriction({ scopes, restrictedToActorIds = [] }: NewKeyInput): void {
   if (restrictedToActorIds.length === 0 || scopes.some(isReserved)) return;
-  const description = `is only for keys with a scope that begins with "${RESERVED_SCOPE_PREFIX}"; it restricts calls to Keyhold`;
+  const description = `is only for keys with a scope that begins with "${RESERVED_SCOPE_PREFIX}"; it restricts which calls to Keyhold the key can make`;
   throw invalidArgument("restricted_to_actor_ids", description, "VALUE_NOT_ALLOWED");
 }
 

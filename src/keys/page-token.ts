@@ -50,7 +50,7 @@ export function openPageToken(text: string, list: PageList, ring: KeyRing): Page
   const body = bytes?.subarray(0, -TAG_SIZE);
   const start = bytes && body && isSealed(bytes, body, list, ring) ? readStart(body) : undefined;
   if (start !== undefined) return start;
-  const description = "must be a next_page_token that was returned for the same list, filter and order_by";
+  const description = "must be a next_page_token returned by the same method for the same filter and order_by";
   throw invalidArgument("page_token", description, "VALUE_NOT_ALLOWED");
 }
 

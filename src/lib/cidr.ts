@@ -30,7 +30,7 @@ export function parseCidr(text: string): ParsedCidr {
   const block = address.map((group, index) => group & maskOf(prefix, index));
   const cidr = `${formatAddress(block)}/${prefix}`;
   if (block.every((group, index) => group === address[index])) return { cidr };
-  return { problem: `has bits set to the right of the prefix of ${prefix}; use the containing block ${cidr}` };
+  return { problem: `has host bits set to the right of the prefix /${prefix}; use the containing block ${cidr}` };
 }
 
 function problemOf(address: string): string {

@@ -87,7 +87,7 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
     ...calls.families(),
     gauge(
       "keyhold_calls_waiting",
-      "Waiting calls, weighted: a batch counts as a tenth of its items.",
+      "Waiting calls, weighted: a batch counts as one call per 10 items.",
       () => limiter.units,
     ),
     gauge("keyhold_calls_waiting_max", "Limit on waiting calls; further calls are rejected.", () => limiter.max),

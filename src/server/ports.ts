@@ -38,7 +38,7 @@ async function listen(
   prefix: string,
   { tls }: Pick<Config, "tls">,
 ): Promise<string> {
-  const listenTextResolver = () => `${prefix}_PORT accepts connections`;
+  const listenTextResolver = () => `${prefix}_PORT is accepting connections`;
   const url = await fastify.listen({ host, port, listenTextResolver }).catch((error) => {
     throw error.syscall === undefined ? error : cannotListen(prefix, { host, port }, error);
   });

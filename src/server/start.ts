@@ -85,7 +85,7 @@ export async function openForServing(
     onUnusableScheme: (schemeId, err) =>
       logger.warn(
         { err, hash_scheme_id: schemeId },
-        "keys stored only as a hash are rejected: their hash secret cannot be unwrapped",
+        "keys stored only as a hash in this hash format are rejected: its prefix, suffix or HMAC key cannot be unwrapped; configure its root secret as retired",
       ),
   });
   if (resources.migrated.length > 0) logger.info({ migrations: resources.migrated }, "database schema migrated");

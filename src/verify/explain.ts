@@ -148,7 +148,7 @@ const DETAILS: Readonly<
   }),
   ADDRESS: ({ key }, { clientIp }) => ({
     PASS: `client_ip is in ${key.allowedCidrs?.join(", ")}`,
-    FAIL: `client_ip is ${clientIp === undefined ? "absent; allowed:" : "not in"} ${key.allowedCidrs?.join(", ")}`,
+    FAIL: `client_ip is ${clientIp === undefined ? "not set; allowed:" : "not in"} ${key.allowedCidrs?.join(", ")}`,
     SKIPPED: "the key is not restricted to specific IP addresses",
   }),
   AUDIENCE: ({ token }, { audience }) => ({

@@ -53,7 +53,7 @@ describe("the table of RPCs", () => {
 
 describe("an RPC without a policy", () => {
   test("is refused by the guard, even without authentication", async () => {
-    const refusal = { code: "CALLER_NOT_PERMITTED", message: "no access rule for ForgottenRpc" };
+    const refusal = { code: "CALLER_NOT_PERMITTED", message: "no access rule allows ForgottenRpc" };
     expect(() =>
       openGuard(
         { method: forgotten, policy: rowOf(forgotten)?.policy },

@@ -159,7 +159,7 @@ describe("a restricted caller may not", () => {
     });
     expect({ status, ...body }).toMatchObject({ status: 200, success_count: 1, failure_count: 2 });
     expect(body.results.map((result: Record<string, string>) => result.error_message)).toEqual([
-      "a key with the scope keyhold:admin must list in restricted_to_actor_ids only actors the caller is restricted to",
+      "a key with the scope keyhold:admin must list in restricted_to_actor_ids only actors to which the caller is restricted",
       "actor_id must be one of the actors to which the caller is restricted",
       undefined,
     ]);

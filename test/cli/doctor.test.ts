@@ -489,13 +489,13 @@ describe("secrets", () => {
     succeeded(await rest("POST", paths.hmacKeys, hmacKey));
     const rawKey = newRawKey();
     await importHashed(rest, {}, rawKey, sha256Of(rawKey, "salt:"));
-    expect(await found("hash_secrets")).toEqual(["ok 2 hash secrets can be unwrapped"]);
+    expect(await found("hash_secrets")).toEqual(["ok 2 hash formats and HMAC keys can be unwrapped"]);
     expect(await found("hash_secrets", { KEYHOLD_ROOT_SECRET: OTHER })).toEqual([
       "error HMAC key h cannot be unwrapped",
       expect.stringMatching(/^error hash format \d+ cannot be unwrapped$/),
     ]);
     const needed = { KEYHOLD_ROOT_SECRET: OTHER, KEYHOLD_ROOT_SECRETS_RETIRED: ROOT_SECRET };
-    expect((await found("root_secret_use", needed))[1]).toMatch(/, 2 hash secrets$/);
+    expect((await found("root_secret_use", needed))[1]).toMatch(/, 2 wrapped hash formats and HMAC keys$/);
     await owner`DELETE FROM api_keys WHERE hash_algorithm IS NOT NULL`;
     await owner`DELETE FROM hash_schemes`;
     await owner`DELETE FROM hmac_keys`;

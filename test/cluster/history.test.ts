@@ -64,7 +64,7 @@ describe("a new timeline", () => {
     const note = known().check(position(3, 9000n, 4000, { promotedAt: 3000n }));
     expect(note).toMatchObject({
       level: "info",
-      message: expect.stringContaining("timeline 3, but was on 2; no changes known to be durable are missing"),
+      message: expect.stringContaining("timeline 3, but was on 2; all changes known to be durable are present"),
     });
   });
 

@@ -63,7 +63,7 @@ test.for([50, 100, 1000])("pages of %i large keys stay below the limit, and list
 
 /** A call that makes nothing, because its response would be too large. `count`: how many of its items fit. */
 const tooLarge = (count: number): Json => {
-  const description = `can return more than 4194304 bytes, which is the gRPC client limit: only the first ${count} items fit into one call; send the rest in another call`;
+  const description = `the response could exceed 4194304 bytes, the gRPC client limit: only the first ${count} items fit into one call; send the rest in another call`;
   return {
     code: "INVALID_ARGUMENT",
     message: `requests: ${description}`,

@@ -142,7 +142,7 @@ test("a failed check of the address names the client's and the allowed ones", as
     return checks.find(({ name }: Json) => name === "VERIFICATION_CHECK_ADDRESS").detail;
   };
   const [absent, other] = [await detailOf({}), await detailOf({ client_ip: "198.51.100.1" })];
-  expect(absent).toMatch(/^client_ip is absent; allowed: [\d.]+\/\d+$/);
+  expect(absent).toMatch(/^client_ip is not set; allowed: [\d.]+\/\d+$/);
   expect(other).toMatch(/^client_ip is not in [\d.]+\/\d+$/);
 });
 

@@ -197,7 +197,7 @@ test("the primary logs one address, and the workers' log lines have their number
     .split("\n")
     .map((line) => JSON.parse(line));
   expect(lines.filter(({ url }) => url !== undefined)).toHaveLength(1);
-  const opened = lines.filter(({ msg }) => msg === "KEYHOLD_PORT accepts connections").map(({ worker }) => worker);
+  const opened = lines.filter(({ msg }) => msg === "KEYHOLD_PORT is accepting connections").map(({ worker }) => worker);
   expect(opened.sort()).toEqual([1, 2]);
 });
 

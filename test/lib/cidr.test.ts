@@ -31,9 +31,9 @@ test.each(BLOCKS)("%s is the block %s", (text, cidr) => {
 });
 
 const REFUSED = table([
-  ["203.0.113.7/24", "has bits set to the right of the prefix of 24; use the containing block 203.0.113.0/24"],
-  ["2001:db8::1/64", "has bits set to the right of the prefix of 64; use the containing block 2001:db8::/64"],
-  ["::ffff:10.0.0.1/104", "has bits set to the right of the prefix of 8; use the containing block 10.0.0.0/8"],
+  ["203.0.113.7/24", "has host bits set to the right of the prefix /24; use the containing block 203.0.113.0/24"],
+  ["2001:db8::1/64", "has host bits set to the right of the prefix /64; use the containing block 2001:db8::/64"],
+  ["::ffff:10.0.0.1/104", "has host bits set to the right of the prefix /8; use the containing block 10.0.0.0/8"],
   ["203.0.113.0/33", "must end with a prefix length from 0 to 32, such as /24"],
   ["203.0.113.0/", "must end with a prefix length from 0 to 32, such as /24"],
   ["203.0.113.0/024", "must end with a prefix length from 0 to 32, such as /24"],

@@ -71,7 +71,7 @@ describe("a URL is refused, without showing it, when it", () => {
     [at("h%zz"), "has a malformed percent-encoding: write %25"],
     [`postgres://keyhold:${PASSWORD}%@h1/keys`, "has a malformed percent-encoding"],
     [`postgres://keyhold:50%${PASSWORD}/x@h1/keys`, "has a port that"],
-    [at("", "?host=h1,h2,h3&port=1,2"), "has 3 host(s) and 2 ports: set one port for each host"],
+    [at("", "?host=h1,h2,h3&port=1,2"), "has 3 hosts and 2 ports: set one port for each host"],
     [
       at("h1", "?target_session_attrs=any"),
       "has target_session_attrs=any: must be primary, the default (a standby is read-only",

@@ -176,7 +176,7 @@ describe("an explanation names what the key or the token allows", () => {
     ["ADDRESS", "SKIPPED the key is not restricted to specific IP addresses", {}, { clientIp: "203.0.113.7" }],
     ["ADDRESS", "PASS client_ip is in 10.0.0.0/8, 203.0.113.0/24", CIDRS, { clientIp: "203.0.113.7" }],
     ["ADDRESS", "FAIL client_ip is not in 10.0.0.0/8, 203.0.113.0/24", CIDRS, { clientIp: "192.0.2.1" }],
-    ["ADDRESS", "FAIL client_ip is absent; allowed: 10.0.0.0/8, 203.0.113.0/24", CIDRS, {}],
+    ["ADDRESS", "FAIL client_ip is not set; allowed: 10.0.0.0/8, 203.0.113.0/24", CIDRS, {}],
     ["AUDIENCE", "SKIPPED the secret of a key has no audience", {}, { audience: "a" }],
     ["AUDIENCE", "SKIPPED neither the token nor the request has an audience", {}, {}, null],
     ["AUDIENCE", "PASS the token is for a", {}, { audience: "a" }, ["a", "b"]],

@@ -53,7 +53,7 @@ export const UNAUTHENTICATED = memoizable(
   deny({
     status: 401,
     reason: "CREDENTIAL_INVALID",
-    message: "the request has no credential",
+    message: "no credential was sent",
     headers: [["www-authenticate", CHALLENGE]],
   }),
 );

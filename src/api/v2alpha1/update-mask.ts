@@ -111,7 +111,7 @@ function requireTtl(paths: ReadonlySet<string>, { ttl }: KeyMessage): void {
   if (paths.has("ttl") && ttl === undefined && !paths.has("expire_time"))
     throw invalidArgument(
       "update_mask",
-      "contains ttl, but ttl is not set; use expire_time to clear the expiry",
+      "contains ttl, but ttl is not set; to clear the expiry, list expire_time instead",
       "FIELD_REQUIRED",
     );
   if (paths.has("expire_time") && ttl !== undefined && !paths.has("ttl") && !paths.has("*"))

@@ -42,4 +42,4 @@ const REMEDY =
   "check that the database is running, that KEYHOLD_DATABASE_URL points to it, and that the role and password are correct";
 
 /** A database of an earlier release lacks the servers' role. */
-const EMBEDDED_REMEDY = "start this release once to create the servers' role";
+const EMBEDDED_REMEDY = "start a server of this release once to create the servers' role";

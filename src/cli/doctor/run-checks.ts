@@ -89,7 +89,7 @@ async function runAll<C extends CheckContext>(checks: Checks<Check<C>>, context:
   const found: NamedFinding[] = [];
   for (const [name, check] of Object.entries(checks)) {
     const findings = await check(context).catch((reason) => [
-      error(`the check failed: ${explain(reason)}`, "fix the cause and run keyhold doctor again"),
+      error(`the check failed: ${explain(reason)}`, "fix the cause and run `keyhold doctor` again"),
     ]);
     found.push(...named(name, findings));
   }

@@ -21,7 +21,7 @@ export function addHmacKeysCommands(program: Command): void {
     .action(async (options) => (await import("./hmac-keys.ts")).listHmacKeys(options));
   hmacKeys
     .command("delete")
-    .description("delete an HMAC key that no imported key needs any more")
+    .description("delete an HMAC key that no imported key needs")
     .argument("<hmac_key_id>")
     .action(async (id, options) => (await import("./hmac-keys.ts")).deleteHmacKey(id, options));
   for (const command of hmacKeys.commands)

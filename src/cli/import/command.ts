@@ -20,7 +20,10 @@ export function addImport(keys: Command): void {
     .option("--skip-existing", "count raw keys that already exist and leave them unchanged (default)", true)
     .option("--no-skip-existing", "treat raw keys that already exist as failures")
     .option("--failures <file>", "file for failed rows (default: <file>.failures.jsonl)")
-    .option("--failures-with-keys", "include raw keys in failed rows, so you can fix and import them")
+    .option(
+      "--failures-with-keys",
+      "include raw keys in plaintext in the file of failed rows, so that the rows can be corrected and imported",
+    )
     .option("--progress <file>", "progress file, kept while the import runs (default: <file>.progress)")
     .option("--concurrency <count>", "maximum calls in flight", positiveInteger, 4)
     .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m")

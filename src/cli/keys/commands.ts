@@ -37,7 +37,7 @@ const WITH_OUTPUT = ["issue", "list", "get", "update", "rotate", "revoke", "disa
 function addKeyCommands(keys: Command): void {
   withSecret(withKeyFields(keys.command("issue")))
     .description("create a key and print its secret, which is shown only once")
-    .option("--restrict-to <actor_id...>", "for an admin token: restrict it to keys of these actors (default: any)")
+    .option("--restrict-to <actor_id...>", "for an admin token: restrict it to the keys of these actors (default: any)")
     .option(
       "--request-id <id>",
       "request id: repeating the command with the same value creates no second key; the repeated command fails and prints the id of the existing key",
@@ -82,7 +82,7 @@ function addKeyCommands(keys: Command): void {
     .option("--clear-metadata", "remove all metadata")
     .addOption(ttlOption("new lifetime from now, such as 90d").conflicts("clearExpiry"))
     .addOption(timeOption("--expire-time", "new time at which the key expires").conflicts("clearExpiry"))
-    .option("--clear-expiry", "let the key never expire")
+    .option("--clear-expiry", "remove the expiry of the key")
     .addOption(allowIpOption("new addresses from which the key is accepted").conflicts("allowAnyIp"))
     .option("--allow-any-ip", "accept the key from any address")
     .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options));
@@ -140,7 +140,7 @@ function addCredentialCommands(keys: Command): void {
     .option("--ttl <duration>", "lifetime (default: 1h)")
     .addOption(scopeOption("subset of the credential's scopes (default: all)"))
     .addOption(pairsOption("--claim", "claims to add; JSON values are parsed"))
-    .option("--audience <service...>", "services that may accept the token (default: the credential's)")
+    .option("--audience <service...>", "services that may accept the token (default: the audience of the credential)")
     .action(async (_dash, options) => (await import("./credentials.ts")).derive(options));
 }
 

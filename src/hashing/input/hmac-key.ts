@@ -11,7 +11,8 @@ const MAX_BYTES = 1024;
  */
 export function parseHmacKey(text: string, encoding: TextEncoding | null): Uint8Array {
   if (text === "") throw invalidArgument("key", "is required", "FIELD_REQUIRED");
-  if (encoding === null) throw invalidArgument("encoding", "is required: a TEXT_ENCODING_* value", "FIELD_REQUIRED");
+  if (encoding === null)
+    throw invalidArgument("encoding", "is required; set a TEXT_ENCODING_* value", "FIELD_REQUIRED");
   const key = encoding === "UTF8" ? encodeUtf8(text) : decodeBytes(text, encoding, "key");
   if (key.length <= MAX_BYTES) return key;
   throw invalidArgument("key", `has ${key.length} bytes; it must have 1 to ${MAX_BYTES}`, "STRING_TOO_LONG");

@@ -44,7 +44,7 @@ const UNSUPPORTED_SIZES: Readonly<Record<number, string>> = { 16: "MD5", 20: "SH
 export function parseRawKeyHash(input: RawKeyHashInput): ParsedRawKeyHash {
   if (isGiven(input.phc)) return parseSlowHash(input, input.phc);
   if (!isGiven(input.algorithm) && !isGiven(input.value)) {
-    throw invalidArgument("raw_key_hash", "must have algorithm, value and encoding, or phc", "FIELD_REQUIRED");
+    throw invalidArgument("raw_key_hash", "must have either phc, or algorithm, value and encoding", "FIELD_REQUIRED");
   }
   return parseFastHash(input);
 }
@@ -75,7 +75,7 @@ function parseSlowHash(input: RawKeyHashInput, phc: string): ParsedRawKeyHash {
   if (algorithm === "BCRYPT" && Buffer.byteLength(prefix + suffix) > MAX_BCRYPT_AFFIX_BYTES) {
     throw invalidArgument(
       "raw_key_hash",
-      `prefix and suffix exceed ${MAX_BCRYPT_AFFIX_BYTES} bytes; with the raw key, bcrypt hashes only the first 72 bytes`,
+      `prefix and suffix exceed ${MAX_BCRYPT_AFFIX_BYTES} bytes; bcrypt uses only the first 72 bytes of prefix, raw key and suffix together`,
       "STRING_TOO_LONG",
     );
   }
@@ -118,7 +118,7 @@ function requireShort(text: string, field: string): string {
   if (text.length <= MAX_LENGTH) return text;
   throw invalidArgument(
     field,
-    `has ${text.length} characters, but at most ${MAX_LENGTH} are possible`,
+    `has ${text.length} characters, but at most ${MAX_LENGTH} are allowed`,
     "STRING_TOO_LONG",
   );
 }
@@ -175,7 +175,11 @@ function parseAffix(text: string | null | undefined, field: string): string {
 
 function rejectBesidePhc(value: string | null | undefined, field: string): void {
   if (!isGiven(value)) return;
-  throw invalidArgument(field, "must not be set with phc, which contains the hash parameters", "VALUE_NOT_ALLOWED");
+  throw invalidArgument(
+    field,
+    "must not be set together with phc, which contains the hash parameters",
+    "VALUE_NOT_ALLOWED",
+  );
 }
 
 /** An empty text is absent, as in proto3. */

@@ -42,7 +42,9 @@ function problemOfAny(text: string): string | undefined {
 function problemOfHex(text: string): string | undefined {
   if (/^0x[0-9a-f]*$/i.test(text)) return "begins with 0x: remove it";
   if (!HEX_DIGITS.test(text)) return `is not hexadecimal${hintOfBase64(text)}`;
-  return text.length % 2 === 0 ? undefined : `has ${text.length} hexadecimal digits, which is odd: is it truncated?`;
+  return text.length % 2 === 0
+    ? undefined
+    : `has an odd number of hexadecimal digits, ${text.length}: is it truncated?`;
 }
 
 function hintOfBase64(text: string): string {
@@ -57,7 +59,7 @@ function problemOfBase64(text: string, encoding: BinaryEncoding): string | undef
     return `has ${text.length} hexadecimal digits: did you mean TEXT_ENCODING_HEX?`;
   }
   if (!BASE64_FAMILY.test(text))
-    return `is not TEXT_ENCODING_${encoding}: it has characters that are not in its alphabet`;
+    return `is not TEXT_ENCODING_${encoding}: it contains characters outside the alphabet of this encoding`;
   if (encoding === "BASE64" && /[-_]/.test(text))
     return "has base64url characters (- or _): did you mean TEXT_ENCODING_BASE64URL?";
   if (encoding === "BASE64URL" && /[+/]/.test(text))

@@ -49,7 +49,7 @@ function parseBcrypt(text: string): SlowHash {
   if (cost === undefined || salt === undefined || output === undefined) {
     const problem =
       text.length === BCRYPT_LENGTH ? "" : `: it has ${text.length} characters, but should have ${BCRYPT_LENGTH}`;
-    throw invalidPhc(`must be like $2b$12$ and 53 characters of ./A-Za-z0-9${problem}`);
+    throw invalidPhc(`must begin with a prefix such as $2b$12$, followed by 53 characters of ./A-Za-z0-9${problem}`);
   }
   const bytes = decodeBcryptBase64(output);
   if (encodeBcryptBase64(bytes) !== output) {

@@ -11,7 +11,7 @@ const REMEDIES: Readonly<Record<ReturnType<typeof algorithmOf>, string>> = {
   BCRYPT:
     "install the npm package keyhold with its optional dependencies, which include @node-rs/bcrypt for this platform",
   ARGON2: "use a build of Node.js with OpenSSL 3.2 or later",
-  SCRYPT: "use a build of Node.js whose OpenSSL has scrypt",
+  SCRYPT: "use a build of Node.js whose OpenSSL supports scrypt",
   PBKDF2: "use a build of Node.js whose OpenSSL supports this hash algorithm",
 };
 

@@ -24,7 +24,11 @@ export async function openMetricsPort(
   const server = createServer(async ({ method, url = "", headers: { host = "" } }, response) => {
     const reject = (status: number, text: string) => response.writeHead(status).end(`${text}\n`);
     const isAllowed = isLoopbackHost(host) || isAddressHost(host) || isListedHost(host, allowedHosts);
-    if (!isAllowed) return reject(403, "the Host header must be loopback, an IP address or in KEYHOLD_ALLOWED_HOSTS");
+    if (!isAllowed)
+      return reject(
+        403,
+        "the Host header must be a loopback name or an IP address, or be listed in KEYHOLD_ALLOWED_HOSTS",
+      );
     if (url.split("?")[0] !== "/metrics") return reject(404, "metrics are at /metrics");
     if (method !== "GET" && method !== "HEAD") return reject(405, "/metrics allows GET and HEAD only");
     if (scrape === undefined) return reject(503, "the server is starting");

@@ -164,6 +164,6 @@ function requireReplicated({ isReplicationCancelled }: Checkout): void {
   if (!isReplicationCancelled) return;
   throw new KeyholdError(
     "CHANGE_UNCONFIRMED",
-    "the change is committed, but not confirmed by the synchronous standbys; retry",
+    "the change is committed, but the synchronous standbys have not confirmed it; retry, with the same request_id if one was set",
   );
 }

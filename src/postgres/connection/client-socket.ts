@@ -19,5 +19,5 @@ export function openClientSocket(to: NetConnectOpts): Socket {
 }
 
 function closedUnanswered(): Error {
-  return Object.assign(new Error("the database closed the connection, unanswered"), { code: "ECONNRESET" });
+  return Object.assign(new Error("the database closed the connection without responding"), { code: "ECONNRESET" });
 }

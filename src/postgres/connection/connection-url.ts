@@ -80,7 +80,7 @@ function hostsOf(text: string, choice: URLSearchParams, field: string): Host[] {
       : names.split(",").map((name) => ({ name, port: "" }));
   const numbers = ports?.split(",") ?? hosts.map(({ port }) => port);
   if (numbers.length !== 1 && numbers.length !== hosts.length)
-    throw invalidArgument(field, `has ${hosts.length} host(s) and ${numbers.length} ports: set one port for each host`);
+    throw invalidArgument(field, `has ${hosts.length} hosts and ${numbers.length} ports: set one port for each host`);
   return hosts.map(({ name }, place) => ({
     name: toName(name, hosts.length === 1, field),
     port: toPort(numbers[numbers.length === 1 ? 0 : place] ?? "", field),
@@ -97,7 +97,7 @@ function splitHost(text: string, field: string): { name: string; port: string } 
 /** An empty host among others is a mistake; alone it means this machine, as in `postgres:///keyhold`. */
 function toName(name: string, isOnly: boolean, field: string): string {
   if (name === "" && isOnly) return DEFAULT_HOST;
-  if (name === "") throw invalidArgument(field, "has an empty host: separate hosts by one comma");
+  if (name === "") throw invalidArgument(field, "has an empty host: separate hosts with a single comma");
   if (name.startsWith("/") || isIP(name) !== 0 || !/[\s:/?#@[\]<>^|%\\]/.test(name)) return name;
   throw invalidArgument(field, "has a host name with invalid characters");
 }

@@ -160,7 +160,7 @@ export class Pool implements Database {
   #enqueue(call: Call): void {
     if (this.#connections.length === 0) call.reject(this.#unavailable());
     else if (this.#waiting.length < (this.#options.maxWaiting ?? MAX_WAITING)) this.#waiting.push(call);
-    else call.reject(new KeyholdError("OVERLOADED", "too many database calls are waiting"));
+    else call.reject(new KeyholdError("OVERLOADED", "too many database calls are waiting; retry after 1 s"));
   }
 
   /** The database has answered. No-op for a call that was abandoned: its connection was discarded. */

@@ -11,7 +11,7 @@ export function toClientConfig(environment: Environment) {
   const home = get("HOME") ?? get("USERPROFILE");
   const configHome = get("XDG_CONFIG_HOME") ?? (home === null ? null : join(home, ".config"));
   if (token !== null && tokenFile !== null)
-    throw invalidArgument("KEYHOLD_TOKEN_FILE", "must not be set with KEYHOLD_TOKEN");
+    throw invalidArgument("KEYHOLD_TOKEN_FILE", "must not be set together with KEYHOLD_TOKEN");
   return {
     /** Null: not set. */
     url: url === null ? null : serverUrl("KEYHOLD_URL", url),

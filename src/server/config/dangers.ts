@@ -22,7 +22,7 @@ export function dangersOf(config: Config): readonly Danger[] {
   if (auth.length === 0 || auth.includes("none"))
     add(
       `${auth.length === 0 ? "every program on this machine" : "everyone who can reach the port"} has full access`,
-      "set KEYHOLD_AUTH=admin-token and run keyhold admin token create",
+      "set KEYHOLD_AUTH=admin-token and run `keyhold admin token create`",
     );
   if (tls === null && !isLoopback(host))
     add(`${host} is served without TLS`, "set KEYHOLD_TLS_CERT_FILE, or terminate TLS at a proxy");
@@ -50,7 +50,7 @@ export function dangersOf(config: Config): readonly Danger[] {
     );
   if (protocols.length > 0 && credentials.some(({ kind }) => kind === "query"))
     add(
-      "credentials are accepted in the URL query string, which proxies and browsers store",
+      "credentials are accepted in the URL query string, which proxies log and browsers store",
       "remove the query:<name> entries from KEYHOLD_GATEWAY_CREDENTIALS",
       "gateways",
     );

@@ -72,7 +72,10 @@ export async function changeRootSecretFile(
 function throwNotWritable(file: string, temporary: string, { code }: NodeJS.ErrnoException): never {
   if (code === "EEXIST")
     throw invalidArgument(file, `is being changed by another command; if none is running, remove ${temporary}`);
-  throw invalidArgument(file, `cannot be written (${code}): change the secret where the file comes from`);
+  throw invalidArgument(
+    file,
+    `cannot be written (${code}): change the secret at its source, such as the Kubernetes Secret that is mounted here`,
+  );
 }
 
 function linesOf(text: string): string[] {
@@ -97,7 +100,7 @@ async function readOrCreate(dataDir: string, file: string): Promise<string> {
   if (hasDatabase) {
     throw invalidArgument(
       file,
-      "is missing, and every key in the database depends on it: restore it, or set KEYHOLD_ROOT_SECRET",
+      "is missing, and every key in the database depends on it: restore it from a backup, or set KEYHOLD_ROOT_SECRET to the same secret",
     );
   }
   // Fail before writing anything if there can be no database.

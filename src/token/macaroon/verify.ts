@@ -39,7 +39,7 @@ export function verifyMacaroon(text: string, { keys, issuer, now }: MacaroonVeri
 /** Compares the location, which the signature does not cover: no bit of a macaroon may change unnoticed. */
 function checkSignature(macaroon: Macaroon, key: ServerKey | undefined, issuer: string): RejectedToken | undefined {
   if (macaroon.location !== issuer) return rejected("SIGNATURE_INVALID", "the macaroon has a different issuer");
-  if (key === undefined) return rejected("SIGNATURE_INVALID", "unknown root key of the macaroon");
+  if (key === undefined) return rejected("SIGNATURE_INVALID", "the macaroon has an unknown root key");
   if (macaroon.caveats.some((caveat) => caveat.thirdParty !== undefined)) {
     return rejected("SIGNATURE_INVALID", "third-party caveats are not supported");
   }

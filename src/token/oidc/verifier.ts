@@ -111,7 +111,7 @@ function toRejection(error: unknown): RejectedAccessToken {
 }
 
 function notAcceptable(claim: string): RejectedAccessToken {
-  return rejected("INVALID", `the claim ${claim} of the access token is invalid`);
+  return rejected("INVALID", `the claim ${claim} of the access token is not valid`);
 }
 
 function rejected(reason: RejectedAccessToken["reason"], message: string): RejectedAccessToken {

@@ -60,7 +60,10 @@ export class ForwardAuthRequest implements GatewayRequest {
     if (audience === undefined) return;
     const isForeign = URI_HEADERS.some((name) => this.header(name).some((uri) => queryOf(uri) === query));
     if (isForeign)
-      throw invalidArgument("query", "comes from the client's request; configure the gateway to set the query itself");
+      throw invalidArgument(
+        "query",
+        "was copied from the client's request; configure the gateway to send its own query",
+      );
   }
 }
 
@@ -122,7 +125,8 @@ export function readTarget(target: string): ForwardAuthTarget {
     return { ...readParameters(splitForm(rest.slice(1))), clientUri: undefined, query: rest.slice(1) };
   const slash = rest.indexOf("/");
   const parameters = slash === -1 ? rest : rest.slice(0, slash);
-  if (parameters.includes("?")) throw invalidArgument("query", "append it to the path of the client's request");
+  if (parameters.includes("?"))
+    throw invalidArgument("query", "must follow the path of the client's request, as in ;audience=orders/path?query");
   const clientUri = slash === -1 ? undefined : rest.slice(slash);
   return { ...readParameters(splitForm(parameters.replaceAll(";", "&"))), clientUri, query: "" };
 }

@@ -43,7 +43,10 @@ export function createReflection(services: readonly DescService[], stopping: Abo
     let count = 0;
     for await (const originalRequest of until(requests, stopping)) {
       if (++count > MAX_REQUESTS) {
-        throw new ConnectError(`a stream allows ${MAX_REQUESTS} requests; open another stream`, Code.ResourceExhausted);
+        throw new ConnectError(
+          `a stream allows at most ${MAX_REQUESTS} requests; open another stream`,
+          Code.ResourceExhausted,
+        );
       }
       const { host: validHost, messageRequest } = originalRequest;
       yield { validHost, originalRequest, messageResponse: answer(messageRequest, sent) };

@@ -154,7 +154,7 @@ export class KeyLoader {
 }
 
 function tooMany(): KeyholdError {
-  return new KeyholdError("OVERLOADED", "too many keys are waiting to be read");
+  return new KeyholdError("OVERLOADED", "too many keys are waiting to be read; retry after 1 s");
 }
 
 function isOutdated({ isStale, changed }: Read, found: readonly VerifiableRecord[]): boolean {

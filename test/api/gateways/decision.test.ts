@@ -27,7 +27,7 @@ const BEARER = 'Bearer realm="keyhold"';
 
 test("a request without a credential is challenged", () => {
   expect(partsOf(UNAUTHENTICATED)).toEqual([
-    ...[401, "UNAUTHENTICATED", "the request has no credential", "CREDENTIAL_INVALID", {}, BEARER, undefined],
+    ...[401, "UNAUTHENTICATED", "no credential was sent", "CREDENTIAL_INVALID", {}, BEARER, undefined],
   ]);
 });
 

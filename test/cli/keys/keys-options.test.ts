@@ -55,7 +55,7 @@ test("restricts keys to addresses, by --allow-ip", async () => {
   const wrong = await keys(["issue", ...draft, "--allow-ip", "203.0.113.1/24"]);
   expect([wrong.code, wrong.stderr]).toEqual([
     2,
-    expect.stringContaining("--allow-ip: has bits set to the right of the prefix of 24"),
+    expect.stringContaining("--allow-ip: has host bits set to the right of the prefix /24"),
   ]);
 });
 

@@ -39,7 +39,7 @@ describe("the key of an HMAC", () => {
 
   test.each([
     ["", "HEX", "key: is required"],
-    ["00ff", null, "encoding: is required: a TEXT_ENCODING_* value"],
+    ["00ff", null, "encoding: is required; set a TEXT_ENCODING_* value"],
     ["0f".repeat(32), "BASE64", "key: has 64 hexadecimal digits: did you mean TEXT_ENCODING_HEX?"],
     ["AP8=", "HEX", "key: is not hexadecimal: did you mean TEXT_ENCODING_BASE64 or TEXT_ENCODING_BASE64URL?"],
     ["-_8", "BASE64", "key: has base64url characters (- or _): did you mean TEXT_ENCODING_BASE64URL?"],

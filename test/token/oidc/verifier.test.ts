@@ -95,7 +95,7 @@ describe("an access token of the issuer", () => {
   ])("%s is refused", async (_, change, claim) => {
     const good = { iss: oidc.issuer, sub: "user", aud: oidc.audience, exp: seconds + 60, scope: "keyhold:admin" };
     const token = await oidc.sign({ ...good, ...change });
-    expect(await verifier().verify(token)).toEqual(invalid(`the claim ${claim} of the access token is invalid`));
+    expect(await verifier().verify(token)).toEqual(invalid(`the claim ${claim} of the access token is not valid`));
   });
 
   test("may expire with the year 9999", async () => {

@@ -178,7 +178,7 @@ describe("a stream has a limit", () => {
     const { code, rawMessage } = await failure(Array.from({ length: MAX_REQUESTS + 1 }, () => ({ messageRequest })));
     expect([code, rawMessage]).toEqual([
       Code.ResourceExhausted,
-      `a stream allows ${MAX_REQUESTS} requests; open another stream`,
+      `a stream allows at most ${MAX_REQUESTS} requests; open another stream`,
     ]);
   });
 

@@ -36,7 +36,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       status: 400,
       response: invalidArgument(
         "ip_restriction.allowed_cidrs[0]",
-        "has bits set to the right of the prefix of 24; use the containing block 203.0.113.0/24",
+        "has host bits set to the right of the prefix /24; use the containing block 203.0.113.0/24",
         "INVALID_FORMAT",
       ),
     },

@@ -34,7 +34,7 @@ export const checkOidc: Check = async ({ config: { oidc }, clock }) => {
   return [
     error(
       explain(verdict.cause),
-      "KEYHOLD_OIDC_ISSUER must equal the issuer's own identifier and be reachable from this machine",
+      "KEYHOLD_OIDC_ISSUER must equal the `issuer` in the issuer's metadata, and the issuer must be reachable from this machine",
     ),
   ];
 };
@@ -72,7 +72,7 @@ const RAW_HEADERS = "Envoy must set encode_raw_headers: true; otherwise it chang
 
 function evaluateCallers({ auth }: Config): Finding[] {
   if (auth.length > 0) return [];
-  const message = "requests from gateways are rejected: without KEYHOLD_AUTH, requests through a proxy are rejected";
+  const message = "requests from gateways are rejected: requests through a proxy require KEYHOLD_AUTH";
   return [warning(message, "set KEYHOLD_AUTH=admin-token")];
 }
 

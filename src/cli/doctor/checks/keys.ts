@@ -21,7 +21,7 @@ function evaluate({ keyId, name, scopes, expireTime }: ExpiringToken, now: numbe
   const revoke = `then revoke this token: keyhold keys revoke ${keyId}`;
   if (expireTime.getTime() <= now)
     return error(`${token} expired at ${time} but is still in use`, `issue a new token to the user, ${revoke}`);
-  const renew = `run keyhold admin token renew ${keyId}, or issue a new token and revoke this token`;
+  const renew = `run \`keyhold admin token renew ${keyId}\`, or issue a new token and revoke this token`;
   return warning(`${token} is in use and expires at ${time}`, renew);
 }
 

@@ -54,7 +54,7 @@ export const checkRootSecretUse: Check<DatabaseContext> = async ({ rings, databa
 
 function evaluateUse(use: RootSecretUse): Finding {
   const { id, state, issued, imported, inGrace, signingKeys, hashSecrets } = use;
-  const wrapped = `${signingKeys} signing keys${hashSecrets === 0 ? "" : `, ${hashSecrets} hash secrets`}`;
+  const wrapped = `${signingKeys} signing keys${hashSecrets === 0 ? "" : `, ${hashSecrets} wrapped hash formats and HMAC keys`}`;
   const counts = `${issued} issued and ${imported} imported keys, ${inGrace} secrets in their grace period, ${wrapped}`;
   const message = `root secret ${id} (${state}): ${counts}`;
   if (state === "missing")
@@ -105,7 +105,7 @@ function evaluateKey(
   if (!opens)
     return error(
       `signing key ${kid} cannot be unwrapped`,
-      "the root secret does not belong to this database: configure the correct root secret. If it is lost, run keyhold signing-keys rotate --force",
+      "the root secret does not belong to this database: configure the correct root secret. If it is lost, run `keyhold signing-keys rotate --force`: existing tokens are then rejected",
     );
   const message = `signing key ${kid}, ${days} days old`;
   return now - createTime.getTime() < OLD ? ok(message) : warning(message, "rotate it: keyhold signing-keys rotate");
@@ -134,8 +134,8 @@ export const checkHashSecrets: Check<DatabaseContext> = async ({ rings, database
       .map(({ schemeId }) => `hash format ${schemeId}`),
   ];
   const remedy =
-    "unadopted keys with these hashes are rejected: configure the root secret as retired, or import the keys again";
+    "unadopted keys with these hashes are rejected: configure their root secret as retired, or import the keys again";
   if (lost.length > 0) return lost.map((name) => error(`${name} cannot be unwrapped`, remedy));
   const wrapped = hmacKeys.length + schemes.filter(({ affixes }) => affixes !== null).length;
-  return wrapped === 0 ? [] : [ok(`${wrapped} hash secrets can be unwrapped`)];
+  return wrapped === 0 ? [] : [ok(`${wrapped} hash formats and HMAC keys can be unwrapped`)];
 };
