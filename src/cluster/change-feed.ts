@@ -1,7 +1,6 @@
 import { KeyholdError } from "../domain/errors.ts";
 import type { DatabasePosition, ServerId } from "./server-id.ts";
 
-/** A notification of the database. */
 export type FeedEvent =
   /** The key was changed or deleted. */
   | { readonly type: "key"; readonly keyId: string }
@@ -34,7 +33,6 @@ export interface LeaseRow {
   readonly renewals: number;
 }
 
-/** Description of a node. */
 export interface NodeIdentity {
   /** Display name, such as `host:4711`. */
   readonly name: string;

@@ -14,7 +14,6 @@ import { PeerLeases } from "./peer-leases.ts";
 import { LeaseGoneError } from "./renewal-errors.ts";
 import type { DatabasePosition, ServerId } from "./server-id.ts";
 
-/** Dependencies of a session. */
 export interface ClusterSessionOptions {
   readonly open: OpenFeed;
   readonly renew: RenewLease;

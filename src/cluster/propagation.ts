@@ -5,7 +5,6 @@ import { OtherServerError, type SendBarrier } from "./change-feed.ts";
 import type { ClusterSession } from "./cluster-session.ts";
 import { type DatabasePosition, historyOf, type ServerId } from "./server-id.ts";
 
-/** Propagates a change to every node. */
 export interface Propagation {
   /**
    * Sends a barrier with `send`, on the connection on which a change was committed.
@@ -39,7 +38,6 @@ export interface PropagationOptions {
   readonly monotonic: Monotonic;
   /** Duration of a lease, in milliseconds. */
   readonly ttl: number;
-  /** Returns the current session. */
   readonly session: () => ClusterSession | undefined;
   /** Resolves when there is a session. @throws `CHANGE_UNCONFIRMED` after a timeout. */
   readonly whenConnected: () => Promise<void>;

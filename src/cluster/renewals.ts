@@ -45,7 +45,6 @@ export class LeaseRenewals {
     return waiter.promise;
   }
 
-  /** Rejects all waiting calls. */
   rejectWaiting(reason?: Error): void {
     for (const { reject } of this.#waiters.splice(0)) reject(noLease(reason));
   }

@@ -24,7 +24,6 @@ import { registerSchemes } from "./register-schemes.ts";
 /** The input of an import: the fields of the key, and its raw key or a hash of it. */
 export interface NewImportInput extends NewKeyInput, ImportSourceInput {}
 
-/** A valid input. */
 export interface ParsedImport extends NewImportInput, ParsedNewKey {
   readonly source: ImportSource;
 }

@@ -2,7 +2,6 @@ import { invalidArgument, type KeyholdError } from "../domain/errors.ts";
 import { suggestion } from "../lib/nearest-name.ts";
 import { redactName } from "../lib/redact-name.ts";
 
-/** The fields that can order a list. */
 export const ORDER_FIELDS = ["create_time", "expire_time", "last_used_time", "name"] as const;
 
 export type OrderField = (typeof ORDER_FIELDS)[number];

@@ -46,7 +46,6 @@ export interface NewKey {
   readonly principal: Principal;
 }
 
-/** The hash of a key to insert. */
 export interface NewHash extends RawKeyHash {
   /** When the key expires once it is adopted, if that is not `ApiKey.expireTime`; null: never. */
   readonly adoptedExpireTime: Date | null;
@@ -67,7 +66,6 @@ export interface RequestIdentity {
   readonly fingerprint: Uint8Array;
 }
 
-/** The result of inserting one key. */
 export type Insertion =
   | { readonly outcome: "inserted"; readonly key: ApiKey }
   | { readonly outcome: "repeated"; readonly key: ApiKey; readonly fingerprint: Uint8Array }
@@ -122,7 +120,6 @@ export interface Revocation {
   readonly description: string | null;
 }
 
-/** A change of one key. */
 export type KeyMutation =
   | ({ readonly verb: "update" } & KeyUpdate)
   | ({ readonly verb: "rotate" } & Rotation)

@@ -9,7 +9,6 @@ import { assertCanManage, assertExpiresWithin, assertManageableScopes } from "./
 import { assertActive, type Check, changeKey } from "./change.ts";
 import type { KeyName, KeysContext, KeyUpdate, NewExpiry } from "./ports.ts";
 
-/** The input of an update. */
 export interface UpdateInput extends Omit<KeyUpdate, "expiry"> {
   /** Null: the key shall not expire. */
   readonly expiry?: Expiry;

@@ -1,4 +1,4 @@
-import { KEY_STATUSES, REVOCATION_REASONS, UUID } from "../../domain/key.ts";
+import { KEY_KINDS, KEY_STATUSES, REVOCATION_REASONS, UUID } from "../../domain/key.ts";
 import { HASH_ALGORITHMS } from "../../domain/raw-key-hash.ts";
 import type { Comparison, FieldName, Operator, StringField, TimeField } from "./filter.ts";
 import { parseTimestamp } from "./timestamp.ts";
@@ -30,9 +30,6 @@ export interface Rule {
   entry?(key: string): Rule;
 }
 
-const KINDS = { ISSUED: "issued", IMPORTED: "imported" } as const;
-
-/** The fields that can be filtered. */
 const RULES: { readonly [F in FieldName]: Rule } = {
   key_id: {
     ...partOf("key_id", ORDERED),
@@ -42,7 +39,7 @@ const RULES: { readonly [F in FieldName]: Rule } = {
   },
   name: { ...stringRule("name"), prefix: (value) => ({ node: "prefix", field: "name", value }) },
   actor_id: stringRule("actor_id"),
-  kind: enumRule("kind", "KEY_KIND_", ["ISSUED", "IMPORTED"], (value) => ({ node: "kind", value: KINDS[value] })),
+  kind: enumRule("kind", "KEY_KIND_", KEY_KINDS, (value) => ({ node: "kind", value })),
   status: enumRule("status", "KEY_STATUS_", KEY_STATUSES, (value) => ({ node: "status", value })),
   scopes: { ...partOf("scopes", HAS), values: "a scope", compare: (_, value) => ({ node: "scope", value }) },
   metadata: {
@@ -67,10 +64,7 @@ const RULES: { readonly [F in FieldName]: Rule } = {
   adopted: {
     ...partOf("adopted", EQUALITY),
     values: "true or false",
-    compare: (_, text) => {
-      const value = text === "true" ? true : text === "false" ? false : undefined;
-      return value === undefined ? undefined : { node: "adopted", value };
-    },
+    compare: (_, text) => (/^(?:true|false)$/.test(text) ? { node: "adopted", value: text === "true" } : undefined),
   },
   hash_algorithm: enumRule("hash_algorithm", "HASH_ALGORITHM_", HASH_ALGORITHMS, (value) => {
     return { node: "hash_algorithm", value };
@@ -84,7 +78,6 @@ export const RULES_BY_NAME: ReadonlyMap<string, Rule> = new Map(
   Object.entries(RULES).flatMap(([name, rule]) => [name, camelCase(name)].map((either) => [either, rule] as const)),
 );
 
-/** Returns the rule of a metadata entry. */
 function entryRule(key: string): Rule {
   return {
     comparators: ORDERED,
@@ -126,7 +119,7 @@ function enumRule<V extends string>(
   values: readonly V[],
   equal: (value: V) => Comparison,
 ): Rule {
-  const nameOf = (value: V) => prefix + value;
+  const nameOf = (value: V) => prefix + value.toUpperCase();
   return {
     ...partOf(field, EQUALITY),
     values: `one of ${values.map(nameOf).join(", ")}`,

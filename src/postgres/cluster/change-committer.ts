@@ -20,7 +20,6 @@ import { sendBarrier } from "./leases.ts";
  */
 export type Commit = <T>(work: ChangeWork<T>, options: CommitOptions<T>) => Promise<Committed<T>>;
 
-/** A change that was committed. */
 export interface Committed<T> {
   readonly result: T;
   /** Resolves when no node answers by an earlier state. Rejects with `CHANGE_UNCONFIRMED`; may be ignored. */

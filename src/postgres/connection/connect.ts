@@ -20,9 +20,7 @@ export interface DatabaseOptions {
   readonly applicationName?: string;
   /** Called for each notification. The driver's own `listen` hides the loss of its connection. */
   readonly onNotification?: (channel: string, payload: string) => void;
-  /** Called for each notice of the database. */
   readonly onNotice?: (notice: Notice) => void;
-  /** Called when a connection has ended. */
   readonly onClose?: () => void;
 }
 

@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import { invalidArgument } from "../../domain/errors.ts";
 
-/** The address of a PostgreSQL server. */
 export interface Host {
   /** A name, an IP address, or the folder of a Unix socket, which starts with `/`. */
   readonly name: string;

@@ -4,7 +4,6 @@ import { addressOf, type Host, parseConnectionUrl } from "./connection-url.ts";
 import { describeFailure, firstAnswer } from "./primary.ts";
 import { serverId } from "./server-position.ts";
 
-/** The state of one host of a URL. */
 export interface HostReport {
   readonly address: string;
   readonly kind: "primary" | "standby" | "unreachable";

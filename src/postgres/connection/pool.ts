@@ -7,7 +7,6 @@ import { ConnectBackoff } from "./connect-backoff.ts";
 import { cutOff, databaseError, ForeignSettingError, isReplicationCancelled, tooLate } from "./errors.ts";
 import { type Opening, openPrimary } from "./primary.ts";
 
-/** Runs statements. */
 export interface Database {
   /**
    * Runs statements on a connection that is reserved for `work`. Rejects with `DATABASE_UNAVAILABLE` if the database is unreachable or
@@ -29,7 +28,6 @@ export interface PoolOptions extends DatabaseOptions {
   readonly maxConnections: number;
   /** Time limit of a call in milliseconds, the wait for a connection included. */
   readonly answerTimeout?: number;
-  /** Maximum number of calls that wait for a connection. */
   readonly maxWaiting?: number;
   /** Shared by the pools of one database. */
   readonly attempts?: ConnectBackoff;
@@ -51,7 +49,6 @@ interface Connection {
   readonly expiry: number;
   /** Null: it is idle. */
   call: Call | null;
-  /** State of the current use. */
   readonly checkout: { isReplicationCancelled: boolean };
   /** Whether the database has answered over it. */
   isProven: boolean;

@@ -126,7 +126,6 @@ async function tryHost(options: DatabaseOptions, host: Host, signal: AbortSignal
   }
 }
 
-/** No host is a usable primary. */
 class NoPrimaryError extends Error {
   readonly code: string;
 

@@ -6,7 +6,6 @@ import { serverId } from "./server-position.ts";
 /** Standbys that commits wait for: `synchronous_standby_names` (PostgreSQL docs, 19.6.2). */
 export interface SynchronousStandbys {
   readonly method: "FIRST" | "ANY";
-  /** Number of standbys that commits wait for. */
   readonly count: number;
   /** In lower case, because the comparison ignores case; `*` matches every name. */
   readonly names: readonly string[];
@@ -21,7 +20,6 @@ export interface Standby {
 /** The replication of a primary as visible to the role. */
 export interface Replication {
   readonly role: string;
-  /** The value of the setting. */
   readonly synchronousStandbyNames: string;
   /** Null: commits wait for no standby. */
   readonly synchronous: SynchronousStandbys | null;

@@ -1,7 +1,6 @@
 import { hostname } from "node:os";
 import type { Database } from "./pool.ts";
 
-/** Prefix of our lines. */
 const PREFIX = "keyhold: ";
 
 /** Returns whether `writeServerLog` wrote a line of the server's log. */

@@ -2,9 +2,7 @@
 export type DoMany<Item, Result> = (items: readonly Item[]) => Promise<readonly Result[]>;
 
 export interface BatchOptions {
-  /** Maximum number of batches in flight. */
   readonly maxInFlight: number;
-  /** Maximum number of items in a batch. */
   readonly maxItems: number;
   /** Whether a failure concerns the whole batch. After any other failure the batch is split in halves, so that a bad item fails alone. */
   readonly concernsAll: (error: unknown) => boolean;

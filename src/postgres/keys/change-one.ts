@@ -10,7 +10,6 @@ import { canGrant, canManage } from "./authorization.ts";
 import { active, movable, stillActive } from "./expiry.ts";
 import { KEY_COLUMNS, type KeyRow, storedReason, toApiKey } from "./rows.ts";
 
-/** A key before a change. */
 type BeforeRow = { readonly [C in keyof KeyRow as `before.${C}`]: KeyRow[C] };
 
 /** A key after a change and, with a prefix, before it. */

@@ -7,7 +7,6 @@ export interface SuspectedDuplicate {
   readonly newer: string;
 }
 
-/** Maximum number of pairs. */
 export const MAX_SUSPECTED = 100;
 
 /**

@@ -36,7 +36,6 @@ export const KEY_COLUMNS = [
   "adoptTime",
 ] as const satisfies readonly (keyof ApiKey)[];
 
-/** The columns of the secrets of a key. */
 export interface SecretsRow {
   readonly secretVersion: number;
   readonly digest: Buffer;
@@ -73,7 +72,6 @@ export function storedReason(reason: RevocationReason): StoredReason {
   return `${REASON_PREFIX}${reason}`;
 }
 
-/** The columns `KEY_COLUMNS` of a row. */
 export interface KeyRow extends Omit<ApiKey, "revocationReason"> {
   readonly revocationReason: StoredReason | null;
 }

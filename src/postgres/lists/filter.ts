@@ -7,7 +7,6 @@ import { storedReason } from "../keys/rows.ts";
 /** What is known of the rows of a part of a list, which is ordered by `field`. */
 export interface KnownRange {
   readonly field: "expire_time" | "last_used_time" | "name";
-  /** Whether the rows have a value. */
   readonly isPresent: boolean;
   /** How the values compare with that of the last key of the previous page; null for the first page. */
   readonly follows: "<" | ">" | null;
