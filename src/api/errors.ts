@@ -47,14 +47,16 @@ export type ErrorDetail = { readonly desc: DescMessage; readonly value: MessageI
 /** Returns any error as a `ConnectError`: ours by the table, a `ConnectError` unchanged, and every other as INTERNAL. */
 export function toConnectError(error: unknown, details: readonly ErrorDetail[] = []): ConnectError {
   if (error instanceof ConnectError) return error;
-  if (!(error instanceof KeyholdError)) return internalError(error);
+  if (!(error instanceof KeyholdError))
+    return convert(new KeyholdError("INTERNAL", "internal error", { cause: error }));
   return details.length === 0 ? convertPlain(error) : convert(error, details);
 }
 
 /** Errors that are thrown under load are memoizable, and converted once. */
-const convertPlain = memoize((error: KeyholdError) => convert(error, []));
+const convertPlain = memoize((error: KeyholdError) => convert(error));
 
-function convert(error: KeyholdError, details: readonly ErrorDetail[]): ConnectError {
+/** Hides the cause from the client, and keeps it for the log. */
+function convert(error: KeyholdError, details: readonly ErrorDetail[] = []): ConnectError {
   const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [
     { desc: ErrorInfoSchema, value: { reason: error.code, domain: ERROR_DOMAIN, metadata: { ...error.metadata } } },
     ...badRequest(error),
@@ -63,15 +65,6 @@ function convert(error: KeyholdError, details: readonly ErrorDetail[]): ConnectE
   ]);
   connect.cause = error.cause;
   return connect;
-}
-
-/** Hides the cause from the client, and keeps it for the log. */
-function internalError(cause: unknown): ConnectError {
-  const error = new ConnectError("internal error", Code.Internal, undefined, [
-    { desc: ErrorInfoSchema, value: { reason: "INTERNAL", domain: ERROR_DOMAIN } },
-  ]);
-  error.cause = cause;
-  return error;
 }
 
 function badRequest({ violations }: KeyholdError): ErrorDetail[] {

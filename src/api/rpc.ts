@@ -41,22 +41,27 @@ export interface CallLog {
 export type EndListener = (code: string, protocol: string) => void;
 
 /**
- * A unary RPC for the transports: authorization, validation and the implementation behind two functions, which throw or reject only with
- * a `ConnectError`, whose code and details every transport formats. A cached answer is returned at once, without a promise.
+ * Authorization, validation and implementation behind two functions, which throw or reject only with a `ConnectError`, whose code and
+ * details every transport formats. A cached answer is returned at once, without a promise.
  */
-export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage> {
-  readonly method: DescMethodUnary<I, O>;
-  /** Largest request body in bytes. */
-  readonly maxRequestBytes: number;
-  /** Whether request bodies may be compressed; true by default. */
-  readonly acceptsCompression?: boolean;
+export interface Pipeline<Request, Response> {
   /**
    * Authorizes the call. Called before the body is read, which may take 4 MiB, and again when it is complete unless that is in the same
    * tick: a credential may be revoked while the body is in transit.
    */
   admit(call: Call): MaybePromise<Principal>;
+  /** Processes the request of an authorized call. */
+  invoke(request: Request, principal: Principal, call: Call): MaybePromise<Response>;
+}
+
+/** A unary RPC for the transports. */
+export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage>
+  extends Pipeline<MessageShape<I>, MessageInitShape<O>> {
+  readonly method: DescMethodUnary<I, O>;
+  /** Largest request body in bytes. */
+  readonly maxRequestBytes: number;
+  /** Whether request bodies may be compressed; true by default. */
+  readonly acceptsCompression?: boolean;
   /** Reads a binary message of an admitted call itself; it is not decoded otherwise, and `invoke` gets an empty message. Must not throw. */
   readBinary?(message: Uint8Array, call: Call): void;
-  /** Processes the request of an authorized call. */
-  invoke(request: MessageShape<I>, principal: Principal, call: Call): MaybePromise<MessageInitShape<O>>;
 }

@@ -7,7 +7,7 @@ import { memoizable } from "../lib/memoize.ts";
 import type { Presentation } from "../verify/context.ts";
 import { CallLimits } from "./call-limits.ts";
 import { type AddressOf, admitAs, type GuardedCall } from "./call-principal.ts";
-import { bearerOf, bearerOrPasswordOf, type CredentialOf } from "./caller-credential.ts";
+import { bearerOf, bearerOrPasswordOf } from "./caller-credential.ts";
 import { RejectedCredential, unauthenticated } from "./rejected-credential.ts";
 
 /**
@@ -54,8 +54,12 @@ const anonymous: Identity = memoizable({
 /** The identity of a caller without a credential when the operator requires none. */
 const unauthenticatedAdmin: Identity = memoizable({ ...anonymous, scopes: [ADMIN_SCOPE] });
 
-export function createGuard(options: GuardOptions): Guard {
-  const { limits = new CallLimits(), clientAddressOf = clientAddressBehind([]) } = options;
+export function createGuard({
+  authenticators,
+  allowUnauthenticated,
+  limits = new CallLimits(),
+  clientAddressOf = clientAddressBehind([]),
+}: GuardOptions): Guard {
   const clientOf: AddressOf = (call) => clientAddressOf(call.peerAddress, call.header("x-forwarded-for"));
   const gatewayOf: AddressOf = (call) => clientAddressOf(call.peerAddress, undefined);
   return ({ method, policy, acceptsBasic }, call, tokenHeaders) => {
@@ -67,7 +71,10 @@ export function createGuard(options: GuardOptions): Guard {
       () => {
         const authorization = authorizationOf(call, tokenHeaders);
         const credentialOf = acceptsBasic === true ? bearerOrPasswordOf : bearerOf;
-        const identity = authenticate(options, authorization, credentialOf, new FromClient(call, addressOf));
+        const isExempt = allowUnauthenticated && (authorization === undefined || authenticators.length === 0);
+        const identity = isExempt
+          ? unauthenticatedAdmin
+          : tryEach(authenticators, credentialOf(authorization), new FromClient(call, addressOf));
         return andThen(identity, (identity) => admitAs(requireScope(identity, policy), call, addressOf));
       },
       (error) => {
@@ -103,16 +110,6 @@ class FromClient implements Presentation {
   get clientIp() {
     return this.#addressOf(this.#call);
   }
-}
-
-function authenticate(
-  { authenticators, allowUnauthenticated }: GuardOptions,
-  authorization: string | undefined,
-  credentialOf: CredentialOf,
-  presentation: Presentation,
-): MaybePromise<Identity> {
-  if (allowUnauthenticated && (authorization === undefined || authenticators.length === 0)) return unauthenticatedAdmin;
-  return tryEach(authenticators, credentialOf(authorization), presentation);
 }
 
 function tryEach(

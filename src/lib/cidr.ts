@@ -77,7 +77,6 @@ export interface Block {
   readonly masks: readonly number[];
 }
 
-/** Compiles canonical CIDR blocks. */
 export function compileCidrs(cidrs: readonly string[]): Block[] {
   return cidrs.map((cidr) => {
     const [text = "", prefix] = cidr.split("/");
@@ -92,12 +91,11 @@ export function compileCidrs(cidrs: readonly string[]): Block[] {
  * address: `::/0` is all of IPv6.
  */
 export function contains(blocks: readonly Block[], address: IpAddress): boolean {
-  return blocks.some((block) => containsAddress(block, address));
-}
-
-function containsAddress({ groups, masks }: Block, address: IpAddress): boolean {
-  if (groups.length !== address.length) return false;
-  return groups.every((group, index) => ((group ^ (address[index] ?? 0)) & (masks[index] ?? 0)) === 0);
+  return blocks.some(
+    ({ groups, masks }) =>
+      groups.length === address.length &&
+      groups.every((group, index) => ((group ^ (address[index] ?? 0)) & (masks[index] ?? 0)) === 0),
+  );
 }
 
 /** By the list of a key or of the configuration, which is cached and used many times. */

@@ -13,13 +13,8 @@ export interface CredentialSource {
   readonly originalUri: string | undefined;
 }
 
-/** Why the credential of a request is not clear. Never contains a part of it. */
-export interface CredentialProblem {
-  readonly problem: string;
-}
-
-/** The credential, why it is not clear, or undefined if there is none. */
-export type FoundCredential = string | CredentialProblem | undefined;
+/** The credential, why it is not clear, or undefined if there is none. A problem never contains a part of the credential. */
+type FoundCredential = string | { readonly problem: string } | undefined;
 
 const DUPLICATE = problem("the same credential field is sent twice");
 const DIFFERENT = problem("the request has two different credentials");
@@ -92,6 +87,6 @@ function queryIn(uri: string, name: string): FoundCredential {
   return decoded.includes(undefined) ? MALFORMED : only(decoded.map((value) => value ?? ""));
 }
 
-function problem(text: string): CredentialProblem {
+function problem(text: string): FoundCredential {
   return Object.freeze({ problem: text });
 }

@@ -4,13 +4,10 @@ import {
   type CheckResponseSchema,
 } from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { memoize } from "../../lib/memoize.ts";
-import type { GatewayDecision, GatewayStatus } from "../gateways/decision.ts";
+import { GATEWAY_CODES, type GatewayDecision } from "../gateways/decision.ts";
 import { type GatewayIdentity, type HeaderField, IDENTITY_PREFIX } from "../gateways/identity-headers.ts";
 
 export type CheckAnswer = MessageInitShape<typeof CheckResponseSchema>;
-
-/** The codes of google.rpc.Code. Envoy passes a request only with the first. */
-const CODES: Readonly<Record<GatewayStatus, number>> = { 200: 0, 400: 3, 401: 16, 403: 7, 503: 14 };
 
 /**
  * Returns the answer to Envoy. `fields` are those of the client, names and values in turn. Envoy sets headers first and then removes some,
@@ -54,7 +51,7 @@ const allowUnchanged = memoize((decision: AllowedDecision) => allow(decision, NO
 function allow({ status, headers, identity }: AllowedDecision, headersToRemove: string[]): CheckAnswer {
   const ours = headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);
   return {
-    status: { code: CODES[status] },
+    status: { code: GATEWAY_CODES[status] },
     httpResponse: { case: "okResponse", value: { headers: ours, headersToRemove } },
     dynamicMetadata: metadataOf(identity),
   };
@@ -62,7 +59,7 @@ function allow({ status, headers, identity }: AllowedDecision, headersToRemove: 
 
 function deny({ status, headers, body }: GatewayDecision): CheckAnswer {
   const value = { status: { code: status }, headers: headers.map(option), body };
-  return { status: { code: CODES[status] }, httpResponse: { case: "deniedResponse", value } };
+  return { status: { code: GATEWAY_CODES[status] }, httpResponse: { case: "deniedResponse", value } };
 }
 
 /** Replaces a header of the client, also by an empty value. */

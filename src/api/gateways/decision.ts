@@ -1,11 +1,10 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { ErrorCode } from "../../domain/errors.ts";
 import { errorCodeOf, type Invalid, type RejectionReason } from "../../domain/verdict.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
-
-export type GatewayStatus = 200 | 400 | 401 | 403 | 503;
 
 /** What a gateway does with a request, in the terms of HTTP. */
 export interface GatewayDecision {
@@ -25,12 +24,16 @@ export type OnDecision = (status: GatewayStatus) => void;
 /** A gateway that caches a decision voids the promise that a revocation takes effect at once. */
 export const NO_STORE: HeaderField = ["cache-control", "no-store"];
 
-const STATUS_NAMES: Readonly<Record<Exclude<GatewayStatus, 200>, string>> = {
-  400: "INVALID_ARGUMENT",
-  401: "UNAUTHENTICATED",
-  403: "PERMISSION_DENIED",
-  503: "UNAVAILABLE",
-};
+/** By google.rpc.Code. Envoy passes a request only with 0. */
+export const GATEWAY_CODES = {
+  200: 0,
+  400: Code.InvalidArgument,
+  401: Code.Unauthenticated,
+  403: Code.PermissionDenied,
+  503: Code.Unavailable,
+} as const;
+
+export type GatewayStatus = keyof typeof GATEWAY_CODES;
 
 interface Denial {
   readonly status: Exclude<GatewayStatus, 200>;
@@ -113,7 +116,9 @@ function reasonOf({ details }: ConnectError): ErrorCode {
 function deny({ status, reason, message, metadata = {}, headers = [] }: Denial): GatewayDecision {
   const info = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: ERROR_DOMAIN, metadata };
   const details = headers.includes(RETRY_AFTER) ? [info, RETRY_INFO] : [info];
-  const body = JSON.stringify({ error: { code: status, message, status: STATUS_NAMES[status], details } });
+  const body = JSON.stringify({
+    error: { code: status, message, status: codeToString(GATEWAY_CODES[status]).toUpperCase(), details },
+  });
   return { status, headers: [NO_STORE, JSON_TYPE, ...headers], body };
 }
 

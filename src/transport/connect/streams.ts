@@ -54,20 +54,21 @@ const guardStream: Interceptor = (next) => async (request) => {
       throw report(error, call.log);
     });
   const response = await guarded(() => next({ ...request, message: described(request.message) }));
-  return response.stream ? { ...response, message: guardItems(response.message, guarded) } : response;
+  return response.stream ? { ...response, message: iterate(response.message, guarded) } : response;
 };
 
-async function* guardItems<T>(output: AsyncIterable<T>, guarded: <R>(work: () => Promise<R>) => Promise<R>) {
-  const items = output[Symbol.asyncIterator]();
+/** Yields the items; `wait` requests and awaits each, and may give up. */
+export async function* iterate<T>(items: AsyncIterable<T>, wait: <R>(next: () => Promise<R>) => Promise<R>) {
+  const iterator = items[Symbol.asyncIterator]();
   try {
     for (;;) {
-      const next = await guarded(() => items.next());
+      const next = await wait(() => iterator.next());
       if (next.done === true) return;
       yield next.value;
     }
   } finally {
-    // Not awaited: at the deadline the implementation may still be waiting.
-    void items.return?.().catch(() => undefined);
+    // Not awaited, because it waits for the next item.
+    void iterator.return?.().catch(() => undefined);
   }
 }
 

@@ -1,9 +1,8 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import type { FastifyBaseLogger } from "fastify";
-import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
+import type { Call, CallLog, EndListener, Pipeline } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { CallCounter, CallCounters, LogFields, WriteEntry } from "../pipeline/access-log.ts";
-import type { Pipeline } from "../pipeline/call-pipeline.ts";
 import type { OutageLog } from "../pipeline/outage-log.ts";
 import { type Deadline, MAX_TIMER, timedOut } from "../wire/deadline.ts";
 import { type Headers, headerOf, requestIdOf, valuesOf } from "../wire/headers.ts";

@@ -13,7 +13,7 @@ import {
   type VerifyApiKeyResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Implementation } from "../../api/row.ts";
-import type { Rpc } from "../../api/rpc.ts";
+import type { Call, Rpc } from "../../api/rpc.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { memoize } from "../../lib/memoize.ts";
@@ -25,19 +25,17 @@ import { readBinaryMessage } from "../wire/protobuf.ts";
 export type Response = MessageInitShape<Implementation["method"]["output"]>;
 
 /** The request and response messages of an RPC as bytes. */
-export interface Codec<Body extends string | Uint8Array = string | Uint8Array> {
+export interface Codec<Body extends string | Uint8Array = string | Uint8Array, Req = Message, Res = Response> {
   /** Throws `INVALID_ARGUMENT`. */
-  read(bytes: Uint8Array): Message;
-  write(response: Response): Body;
+  read(bytes: Uint8Array, call: Call): Req;
+  write(response: Res): Body;
 }
-
-export type ProtoCodec = Codec<Uint8Array>;
 
 /** An RPC that the fast path serves, and its messages in JSON and in Protobuf's binary form. */
 export interface FastRpc {
   readonly rpc: Rpc;
   readonly json: Codec;
-  readonly proto: ProtoCodec;
+  readonly proto: Codec<Uint8Array>;
 }
 
 const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
@@ -60,10 +58,10 @@ export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
 }
 
 /** Returns the codec of Protobuf's binary form. Memoizable responses are encoded once. */
-export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc): ProtoCodec {
+export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc) {
   const limits = valueLimits(maxRequestBytes);
   return {
-    read: (bytes) => readBinaryMessage(input, bytes, limits),
+    read: (bytes: Uint8Array): Message => readBinaryMessage(input, bytes, limits),
     write: memoize((response: Response) => toBinary(output, create(output, response))),
   };
 }
@@ -143,7 +141,7 @@ const CREDENTIAL_TAG = 0x0a;
 const MAX_SHORT = 0x7f;
 
 /** Reads the binary form of a `VerifyApiKeyRequest`: a short credential directly, anything else by `readAny`. */
-export function readVerifyProto(bytes: Uint8Array, readAny: Codec["read"]): Message {
+export function readVerifyProto(bytes: Uint8Array, readAny: (bytes: Uint8Array) => Message): Message {
   const length = bytes.length - 2;
   const isShort = bytes[0] === CREDENTIAL_TAG && bytes[1] === length && length <= MAX_SHORT;
   const credential = isShort ? decodeUtf8(bytes.subarray(2)) : undefined;

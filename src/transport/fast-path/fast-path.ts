@@ -35,11 +35,10 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * Serves the calls of a few RPCs, and those of gateways, ahead of Fastify and Connect, whose overhead per call is several times the work
  * of a verification. It accepts a request only in its most common form: with the path and content type of a route, uncompressed, not from a
  * web page; from a gateway, without a body. It declines everything else, unread, to the fallback: Fastify. Its responses are those of the
- * fallback, except for the differences that the comparison test lists. Returns undefined if there is nothing to serve.
+ * fallback, except for the differences that the comparison test lists.
  */
-export function createFastPath(options: FastPathOptions): RequestInterceptor | undefined {
+export function createFastPath(options: FastPathOptions): RequestInterceptor {
   const { fastRpcs, logger, outages, counters, limits, bodyBudget: budget, rejectionOf, forwardAuth, check } = options;
-  if (fastRpcs.length === 0 && forwardAuth === undefined && check === undefined) return undefined;
   const routes = new Map(makeFastRoutes(fastRpcs, counters));
   if (check !== undefined) routes.set(`/${EXT_AUTHZ}`, extAuthzRoutes(check, counters));
   const tick = new TickBudget<FastCall>((call) => call.run());

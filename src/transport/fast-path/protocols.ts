@@ -1,7 +1,7 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, errorToJsonBytes } from "@connectrpc/connect/protocol-connect";
-import type { Call, Rpc } from "../../api/rpc.ts";
+import type { Rpc } from "../../api/rpc.ts";
 import { memoize } from "../../lib/memoize.ts";
 import type { CallCounters } from "../pipeline/access-log.ts";
 import { readRestRules } from "../rest/http-rule.ts";
@@ -58,7 +58,7 @@ function restForm({ method, maxRequestBytes }: Rpc, json: Codec): RouteForm {
   return {
     protocol: "rest",
     maxBodyBytes: maxRequestBytes,
-    decode: (bytes) => (bytes.length === 0 ? create(method.input) : json.read(bytes)),
+    decode: (bytes, call) => (bytes.length === 0 ? create(method.input) : json.read(bytes, call)),
     answer(call, response) {
       const body = json.write(response);
       return { status: 200, headers: call.responseHeaders(jsonFields(body)), body };
@@ -80,10 +80,9 @@ function connectForm({ maxRequestBytes }: Rpc, codec: Codec, type: string): Rout
     answer: (call, response) => answer(200, headersOf(call, type), codec.write(response)),
     reject(call, error) {
       const headers = new Headers();
-      const own = headersOf(call, "application/json");
-      for (let i = 0; i + 1 < own.length; i += 2) headers.append(`${own[i]}`, `${own[i + 1]}`);
       mergeNonProtocolHeaders(headers, error.metadata);
-      return answer(codeToHttpStatus(error.code), [...headers].flat(), errorToJsonBytes(error, JSON_OPTIONS));
+      const fields = [...headersOf(call, "application/json"), ...[...headers].flat()];
+      return answer(codeToHttpStatus(error.code), fields, errorToJsonBytes(error, JSON_OPTIONS));
     },
   };
 }
@@ -104,17 +103,10 @@ const OK = Object.freeze({ "grpc-status": "0" });
 const NO_BODY = new Uint8Array();
 const GRPC_TYPE = "application/grpc+proto";
 
-/** The messages of an RPC as bytes, in the form in which it is called. */
-export interface BinaryCodec<Req, Res> {
-  /** Throws `INVALID_ARGUMENT`. */
-  read(bytes: Uint8Array, call: Call): Req;
-  write(response: Res): Uint8Array;
-}
-
 /** gRPC over HTTP/2, unary: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
 export function grpcForm<Req, Res extends object>(
   maxRequestBytes: number,
-  proto: BinaryCodec<Req, Res>,
+  proto: Codec<Uint8Array, Req, Res>,
 ): RouteForm<Req, Res> {
   const frame = memoize((response: Res) => toFrame(proto.write(response)));
   return {

@@ -8,13 +8,13 @@ import { type CheckedRequest, decodeCheckRequest } from "../../api/envoy/check-r
 import { answerTo, type CheckAnswer } from "../../api/envoy/check-response.ts";
 import { EnvoyRequest } from "../../api/envoy/gateway-request.ts";
 import { failed, type GatewayDecision } from "../../api/gateways/decision.ts";
-import type { Call, Rpc } from "../../api/rpc.ts";
+import type { Call, Pipeline, Rpc } from "../../api/rpc.ts";
 import { GATEWAY_SCOPE } from "../../auth/gateway-callers.ts";
 import { type Principal, UNRESTRICTED } from "../../domain/principal.ts";
 import type { ClientAddressByEnvoy } from "../../lib/client-address.ts";
 import { andThen, type MaybePromise, recover } from "../../lib/maybe-promise.ts";
 import type { Tracing } from "../../observability/tracing.ts";
-import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
+import { createPipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { decodeBinary } from "../wire/protobuf.ts";

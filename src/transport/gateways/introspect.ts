@@ -1,13 +1,14 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FormParameters, Introspect, Introspection } from "../../api/introspection.ts";
+import type { Pipeline } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
 import { redactName } from "../../lib/redact-name.ts";
 import type { Tracing } from "../../observability/tracing.ts";
-import { createPipeline, type Pipeline } from "../pipeline/call-pipeline.ts";
+import { createPipeline } from "../pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "../pipeline/concurrency-limiter.ts";
 import { errorResponse, jsonFields } from "../wire/error-body.ts";
 import type { RestCall } from "../wire/fastify-call.ts";

@@ -1,7 +1,7 @@
+import type { EventEmitter } from "node:events";
 import {
   constants,
   createServer,
-  type Http2Server,
   type Http2ServerRequest,
   type Http2ServerResponse,
   type Http2Session,
@@ -37,7 +37,8 @@ export function createHttp2(
   });
   const sessions = new Map<Http2Session | undefined, SessionStreams>();
   let isDraining = false;
-  const makeRequest = takeStreamListener(server);
+  // Node's conversion of a stream to its compatibility API.
+  const makeRequest = takeListener(server, "stream");
   const limitRequest = requestLimit(limits.requestTimeout);
   server.on("stream", (stream, headers, ...rest) => {
     const streams = sessions.get(stream.session);
@@ -137,12 +138,12 @@ function closeWhenIdle(session: ServerHttp2Session, timeout: number): void {
   session.once("close", () => clearInterval(timer));
 }
 
-/** Node's conversion of a stream to its compatibility API: its first listener, which is not exported. */
-function takeStreamListener(server: Http2Server) {
-  const [listener] = server.listeners("stream");
-  if (listener === undefined) throw new Error("http2.Server has no stream listener");
-  server.removeAllListeners("stream");
-  return (...event: Parameters<typeof listener>) => listener.apply(server, event);
+/** Removes and returns what Node does at an event of its servers: their first listener, which is not exported. */
+export function takeListener(server: EventEmitter, event: string) {
+  const [listener] = server.listeners(event);
+  if (listener === undefined) throw new Error(`Node has no listener for "${event}"`);
+  server.removeAllListeners(event);
+  return (...args: unknown[]): void => Reflect.apply(listener, server, args);
 }
 
 /** Flow control window in bytes. The protocol's default of 64 KiB would limit a bulk import to that much per round trip. */

@@ -9,7 +9,7 @@ import {
   destroy,
   type Protocol,
 } from "./acceptor.ts";
-import { createHttp2, type Http2 } from "./http2.ts";
+import { createHttp2, type Http2, takeListener } from "./http2.ts";
 import { InFlightResponses } from "./in-flight-responses.ts";
 import type { ListenerLimits } from "./limits.ts";
 import type { Http1Connections, RequestInterceptor } from "./request-interceptor.ts";
@@ -57,7 +57,8 @@ export class ListenerServer extends Server {
     Reflect.set(this, "httpAllowHalfOpen", true);
     this.#limits = limits;
     this.#isDelaying = limits.drainDelay > 0;
-    const serveByNode = takeConnectionListener(this);
+    // Its HTTP/1.1 parser.
+    const serveByNode = takeListener(this, "connection");
     const cutShort = (socket: Socket) => {
       // The error of Node's parser for an incomplete request.
       const error = Object.assign(new Error(), { code: "HPE_INVALID_EOF_STATE" });
@@ -181,14 +182,6 @@ function after(delay = 0, run: () => void): NodeJS.Timeout | undefined {
 
 /** Maximum number of waiting connections, Node's default `backlog`. */
 const MAX_TURNS = 511;
-
-/** Node's HTTP/1.1 handler for a socket. `http.Server` registers it as its first listener and does not export it. */
-function takeConnectionListener(server: Server): (socket: Socket) => void {
-  const [listener] = server.listeners("connection");
-  if (listener === undefined) throw new Error("http.Server has no connection listener");
-  server.removeAllListeners("connection");
-  return (socket) => listener.call(server, socket);
-}
 
 /**
  * With any "data" listener Node's parser does not read a TLS socket natively. Natively, a request whose body arrives in a separate TLS

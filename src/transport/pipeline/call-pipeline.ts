@@ -2,7 +2,7 @@ import type { Message, MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { logKeys } from "../../api/log-fields.ts";
 import type { Implementation } from "../../api/row.ts";
-import type { Call, Rpc } from "../../api/rpc.ts";
+import type { Call, Pipeline, Rpc } from "../../api/rpc.ts";
 import { parseValid } from "../../api/validation.ts";
 import type { Guard, GuardedRpc } from "../../auth/guard.ts";
 import { KeyholdError } from "../../domain/errors.ts";
@@ -31,12 +31,6 @@ export interface Endpoint<Request, Response> extends GuardedRpc {
   cost?(request: Request): number;
   /** As in `RpcRow`. */
   keyId?(request: Request, response: Response): string | undefined;
-}
-
-/** Authorizes and processes calls. Both functions throw or reject only with a `ConnectError`; `Rpc` describes them. */
-export interface Pipeline<Request, Response> {
-  admit(call: Call): MaybePromise<Principal>;
-  invoke(request: Request, principal: Principal, call: Call): MaybePromise<Response>;
 }
 
 /** Decorates an endpoint with authorization, validation, load shedding, the error table, and tracing if there is a `tracing`. */

@@ -17,7 +17,7 @@ import {
 } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
 import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { raceSignal } from "../../lib/race-signal.ts";
-import type { StreamingRpc } from "../connect/streams.ts";
+import { iterate, type StreamingRpc } from "../connect/streams.ts";
 
 const METHOD = ServerReflection.method.serverReflectionInfo;
 const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;
@@ -60,18 +60,10 @@ export function createReflection(services: readonly DescService[], stopping: Abo
 
 /** Yields the items until they end or the signal aborts. */
 async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
-  const iterator = items[Symbol.asyncIterator]();
   try {
-    for (;;) {
-      const next = await raceSignal(signal, iterator.next());
-      if (next.done === true) return;
-      yield next.value;
-    }
+    yield* iterate(items, (next) => raceSignal(signal, next()));
   } catch (error) {
     if (!signal.aborted) throw error;
-  } finally {
-    // Not awaited, because it waits for the next item.
-    void iterator.return?.().catch(() => undefined);
   }
 }
 
