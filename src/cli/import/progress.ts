@@ -34,9 +34,13 @@ export async function loadProgress(path: string, source: Source, url?: string): 
   const text = await readIfExists(path);
   if (text === null) return undefined;
   const progress: unknown = parseJson(text);
-  if (!isProgress(progress)) throw invalidArgument(path, "is not a progress file; remove it to start over");
+  if (!isProgress(progress))
+    throw invalidArgument(path, "is not a progress file; choose another path for the progress file");
   if (progress.size !== source.size || progress.modifyTime !== source.modifyTime)
-    throw invalidArgument(path, "belongs to an earlier version of the file; remove it to start over");
+    throw invalidArgument(
+      path,
+      "belongs to an earlier version of the imported file; remove the progress file to start over",
+    );
   // Progress files of release 0.1 have no URL.
   if (progress.url !== undefined && progress.url !== url) {
     const remedy = "resume with the same --url, or remove the progress file to start over";

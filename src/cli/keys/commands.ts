@@ -73,7 +73,9 @@ function addKeyCommands(keys: Command): void {
     .action(async (keyId, options) => (await import("./manage.ts")).get(keyId, options));
   keys
     .command("update")
-    .description("update an issued or imported key; scopes and metadata are replaced entirely")
+    .description(
+      "update an issued or imported key; each field that is set replaces the earlier value, also lists and metadata",
+    )
     .argument("<key_id>")
     .option("--name <name>", "display name")
     .addOption(scopeOption("new scopes").conflicts("clearScopes"))
