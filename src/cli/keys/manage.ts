@@ -21,7 +21,7 @@ interface UpdateOptions extends Partial<NewKeyOptions> {
   readonly allowAnyIp?: true;
 }
 
-/** Updates the fields of the options. Scopes and metadata are replaced entirely. */
+/** Updates the fields of the options; each replaces the earlier value. */
 export async function update(keyId: string, options: UpdateOptions): Promise<void> {
   const { name, scope, clearScopes, metadata, clearMetadata, ttl, expireTime, clearExpiry, allowIp, allowAnyIp } =
     options;
