@@ -15,8 +15,7 @@ export class Lease {
   #end = Number.NEGATIVE_INFINITY;
   #wallEnd = Number.NEGATIVE_INFINITY;
   #granted: number | null = null;
-  /** Number of granted renewals. */
-  grants = 0;
+  #grants = 0;
 
   /** `staleGrace`: milliseconds after the lease during which cached verdicts may be used, marked as stale (`KEYHOLD_STALE_GRACE`). */
   constructor(monotonic: Monotonic, clock: Clock, staleGrace = 0) {
@@ -47,6 +46,11 @@ export class Lease {
     return this.#granted === null ? null : this.#monotonic() - this.#granted;
   }
 
+  /** Number of granted renewals. */
+  get grants(): number {
+    return this.#grants;
+  }
+
   /** The current time by both clocks. */
   get moment(): Moment {
     return { monotonic: this.#monotonic(), wall: this.#clock.now() };
@@ -55,7 +59,7 @@ export class Lease {
   /** Records that a renewal sent at `sent` was granted for `ttl` milliseconds. */
   extend(sent: Moment, ttl: number): void {
     this.#granted = sent.monotonic;
-    this.grants++;
+    this.#grants++;
     this.#end = sent.monotonic + ttl * USED_PART;
     this.#wallEnd = sent.wall + ttl * USED_PART;
   }
