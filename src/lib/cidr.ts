@@ -45,7 +45,6 @@ function prefixOf(text: string, skipped: number, bits: number): number | undefin
   return prefix >= 0 && prefix <= bits ? prefix : undefined;
 }
 
-/** Returns the mask of a group of an address. */
 function maskOf(prefix: number, index: number): number {
   const length = Math.min(Math.max(prefix - index * GROUP_BITS, 0), GROUP_BITS);
   return ALL_BITS & (ALL_BITS << (GROUP_BITS - length));

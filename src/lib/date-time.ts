@@ -1,4 +1,3 @@
-/** A date-time in UTC. */
 export interface DateTime {
   /** Milliseconds since the epoch, of the whole second. */
   readonly second: number;

@@ -2,7 +2,6 @@ import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { backoffDelay } from "./backoff.ts";
 
-/** A running process or similar. */
 export interface Running {
   readonly pid: number;
   /** Resolves with a description of the exit. Never rejects. */

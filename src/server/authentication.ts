@@ -4,7 +4,7 @@ import { type Authenticate, createGuard, type Guard } from "../auth/guard.ts";
 import { classify } from "../credential/kinds.ts";
 import { clientAddressBehind } from "../lib/client-address.ts";
 import { systemMonotonic } from "../lib/clock.ts";
-import { RateLimiter } from "../lib/rate-limiter.ts";
+import { createRateLimiter } from "../lib/rate-limiter.ts";
 import type { Config } from "./config/config.ts";
 import type { Resources } from "./resources.ts";
 
@@ -41,6 +41,6 @@ export function createLimiters({ publicRate, failureRate }: Config): Limiters {
   const limiter = (rate: number | null) =>
     rate === null
       ? null
-      : new RateLimiter({ rate, burst: rate * BURST_TIME, maxBuckets: MAX_BUCKETS, monotonic: systemMonotonic });
+      : createRateLimiter({ rate, burst: rate * BURST_TIME, maxBuckets: MAX_BUCKETS, monotonic: systemMonotonic });
   return { public: limiter(publicRate), failures: limiter(failureRate) };
 }

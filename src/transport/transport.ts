@@ -16,7 +16,7 @@ import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
 import { type CallCounters, registerAccessLog } from "./pipeline/access-log.ts";
 import { checkHosts, createHostCheck, type RequestPolicy } from "./pipeline/host-check.ts";
-import { OutageLog } from "./pipeline/outage-log.ts";
+import { createOutageLog } from "./pipeline/outage-log.ts";
 import { checkMethods, makeRoutes, registerRest } from "./rest/register.ts";
 import { answerErrors, handleError } from "./wire/error-handler.ts";
 import { requestIdOf } from "./wire/headers.ts";
@@ -56,7 +56,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const routes = makeRoutes(rpcs);
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
   const rejectionOf = createHostCheck(options.requestPolicy);
-  const outages = new OutageLog(logger);
+  const outages = createOutageLog(logger);
   const interceptor = options.fastPath ? createFastPath({ ...options, outages, limits, rejectionOf }) : undefined;
   const fastify = Fastify({
     serverFactory: (listener) => new ListenerServer({ limits, certificate, interceptor }, listener),

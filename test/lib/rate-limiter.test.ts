@@ -1,11 +1,9 @@
 import { expect, test } from "vitest";
-import { RateLimiter } from "../../src/lib/rate-limiter.ts";
+import { createRateLimiter } from "../../src/lib/rate-limiter.ts";
 
 function limiter(options: { rate: number; burst: number; maxBuckets?: number }) {
   let now = 5_000;
-  const { take } = ((one) => ({ take: (bucket: string) => one.take(bucket) }))(
-    new RateLimiter({ maxBuckets: 100, ...options, monotonic: () => now }),
-  );
+  const { take } = createRateLimiter({ maxBuckets: 100, ...options, monotonic: () => now });
   const takeMany = (bucket: string, count: number) =>
     Array.from({ length: count }, () => take(bucket)).filter(Boolean).length;
   return {

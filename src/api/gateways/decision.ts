@@ -70,7 +70,6 @@ export function malformed(message: string): GatewayDecision {
 /** Rejections of a valid credential for this request: another one, or from elsewhere, may be accepted. */
 const FORBIDDEN: readonly RejectionReason[] = ["INSUFFICIENT_SCOPE", "IP_NOT_ALLOWED", "AUDIENCE_MISMATCH"];
 
-/** Returns the decision for a rejected credential. */
 export function rejected({ reason, message }: Invalid, requiredScopes: readonly string[]): GatewayDecision {
   const metadata = errorCodeOf(reason);
   if (reason === "INTERNAL") return unavailable("INTERNAL", message);

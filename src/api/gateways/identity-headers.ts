@@ -21,7 +21,6 @@ export function metadataHeader(key: string): string {
   return `${IDENTITY_PREFIX}metadata-${key.toLowerCase().replace(/[^a-z0-9]+/g, "-")}`;
 }
 
-/** Returns the identity of a valid credential with these keys of its metadata. */
 export function identityOf({ key, scopes }: Valid, metadataKeys: readonly string[]): GatewayIdentity {
   const { keyId, actorId, metadata } = key;
   const value = (name: string) => (Object.hasOwn(metadata, name) ? (metadata[name] ?? "") : "");

@@ -159,7 +159,6 @@ function nameOf({ keyId, collection }: { readonly keyId: string; readonly collec
   return { keyId: parseKeyId(keyId, "key_id"), kind: KINDS.get(collection) ?? null };
 }
 
-/** Kinds of keys by the collection in the path. */
 const KINDS: ReadonlyMap<string, KeyKind> = new Map([
   ["issuedApiKeys", "issued"],
   ["importedApiKeys", "imported"],

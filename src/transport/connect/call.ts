@@ -3,7 +3,6 @@ import type { FastifyRequest } from "fastify";
 import { FastifyCall } from "../wire/fastify-call.ts";
 import type { Protocol } from "../wire/protocol.ts";
 
-/** Context key of the Fastify request of a call. */
 export const requestKey = createContextKey<FastifyRequest | undefined>(undefined);
 
 /** By Connect's protocol names. */
@@ -12,7 +11,6 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = { grpc: "grpc", "grpc-web"
 /** In gRPC, details are in the trailers, in base64. grpc-java accepts 8 KiB of trailers, grpc-core and hyper 16 KiB. */
 const GRPC_DETAIL_BYTES = 4096;
 
-/** A call over Connect, gRPC or gRPC-Web. */
 export class ConnectCall extends FastifyCall {
   readonly context: HandlerContext;
   /** The query of a Connect GET. */

@@ -13,7 +13,6 @@ import { requestKey } from "./call.ts";
 import { addStream, type StreamingRpc } from "./streams.ts";
 import { addUnary, isFramed, withoutMessage } from "./unary.ts";
 
-/** Registers RPCs for Connect, gRPC and gRPC-Web. */
 export async function registerConnect(
   fastify: FastifyInstance,
   rpcs: readonly Rpc[],

@@ -7,7 +7,7 @@ import { createAccessLogWriter } from "../pipeline/access-log.ts";
 import { type CheckHost, isHost } from "../pipeline/host-check.ts";
 import { type Headers, headerOf } from "../wire/headers.ts";
 import type { BodyBudget } from "../wire/request-body.ts";
-import { TickBudget } from "../wire/tick-budget.ts";
+import { createTickBudget } from "../wire/tick-budget.ts";
 import type { CallContext, FastCall, FastRoute } from "./call.ts";
 import type { FastRpc } from "./codecs.ts";
 import { extAuthzRoutes, forwardAuthRoute } from "./gateway-routes.ts";
@@ -41,8 +41,7 @@ export function createFastPath(options: FastPathOptions): RequestInterceptor {
   const { fastRpcs, logger, outages, counters, limits, bodyBudget: budget, rejectionOf, forwardAuth, check } = options;
   const routes = new Map(makeFastRoutes(fastRpcs, counters));
   if (check !== undefined) routes.set(`/${EXT_AUTHZ}`, extAuthzRoutes(check, counters));
-  const tick = new TickBudget<FastCall>((call) => call.run());
-  const start = (call: FastCall) => tick.enter(call);
+  const start = createTickBudget<FastCall>((call) => call.run());
   const context = { logger, outages, counters, budget, start, writeEntry: createAccessLogWriter(logger) };
   const find = (path: string, headers: Headers): FastRoute | undefined => {
     const type = headers["content-type"];

@@ -36,19 +36,16 @@ export interface Http1Options {
   readonly limits: Pick<ListenerLimits, "maxHeaderBytes" | "keepAliveTimeout">;
 }
 
-/** Serves the HTTP/1.1 connections of a server. */
 export function createHttp1Connections(options: Http1Options): Http1Connections {
   const connections = new Set<Http1Connection>();
-  let isDraining = false;
+  const shutdown = { isDraining: false };
   return {
     serve(socket) {
-      const connection = new Http1Connection(socket, options, () => connections.delete(connection));
+      const connection = new Http1Connection(socket, options, shutdown, () => connections.delete(connection));
       connections.add(connection);
-      if (isDraining) connection.startDraining();
     },
     startDraining() {
-      isDraining = true;
-      for (const connection of connections) connection.startDraining();
+      shutdown.isDraining = true;
     },
     closeIdle() {
       for (const connection of connections) connection.closeIfIdle();
@@ -77,23 +74,18 @@ class Http1Connection {
   #timer: NodeJS.Timeout | undefined;
   #current: Http1Call | undefined;
   #isServing = false;
-  #isDraining = false;
+  /** The client has closed its sending side. */
+  #isEnded = false;
+  readonly #shutdown: { readonly isDraining: boolean };
 
-  constructor(socket: Socket, options: Http1Options, left: () => void) {
+  constructor(socket: Socket, options: Http1Options, shutdown: { readonly isDraining: boolean }, left: () => void) {
     this.socket = socket;
     this.#options = options;
+    this.#shutdown = shutdown;
     this.#left = left;
     socket.setTimeout(options.limits.keepAliveTimeout);
     socket.on("data", this.#onData).on("end", this.#onEnd).on("close", this.#onClose);
     socket.on("drain", this.#onDrain).on("timeout", this.#onTimeout).on("error", ignore);
-  }
-
-  /**
-   * Closes the connection after the next response: to the request in flight, if there is one. Requests pipelined behind it are not
-   * served, and the client knows: the response says `Connection: close` (RFC 9112 §9.6).
-   */
-  startDraining(): void {
-    this.#isDraining = true;
   }
 
   /** Closes the connection unless a request is in flight or has partly arrived. */
@@ -110,7 +102,7 @@ class Http1Connection {
 
   /** The client may have closed its sending side alone: a call in flight is answered before the connection closes. */
   readonly #onEnd = (): void => {
-    if (this.#current !== undefined) this.#isDraining = true;
+    if (this.#current !== undefined) this.#isEnded = true;
     else if (this.#rest.length > 0) this.#options.node.cutShort(this.socket);
     else this.socket.destroySoon();
   };
@@ -181,18 +173,22 @@ class Http1Connection {
     return false;
   }
 
-  /** Writes the response to the call in flight. */
+  /**
+   * Writes the response to the call in flight. While the server drains, it is the last of its connection: requests pipelined behind it are
+   * not served, and the client knows, because the response says `Connection: close` (RFC 9112 §9.6).
+   */
   send(call: Http1Call, answer: Answer): void {
     if (this.#current !== call) return;
     this.#current = undefined;
     const { keepAliveTimeout } = this.#options.limits;
+    const isLast = this.#isEnded || this.#shutdown.isDraining;
     try {
-      writeResponse(this.socket, answer, this.#isDraining ? null : Math.floor(keepAliveTimeout / 1000));
+      writeResponse(this.socket, answer, isLast ? null : Math.floor(keepAliveTimeout / 1000));
     } catch (error) {
       this.socket.destroy();
       throw error;
     }
-    if (this.#isDraining) this.socket.destroySoon();
+    if (isLast) this.socket.destroySoon();
     else if (!this.#isServing) this.#continue();
   }
 

@@ -20,7 +20,6 @@ const JSON_TYPES = ["application/json", "application/json; charset=utf-8"];
 const PROTO_TYPES = ["application/proto"];
 export const GRPC_TYPES = ["application/grpc", "application/grpc+proto"];
 
-/** Returns the routes of RPCs over REST, Connect and gRPC. */
 export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters): RouteTable {
   const table = new Map<string, Map<string, FastRoute>>();
   for (const { rpc, json, proto } of rpcs) {

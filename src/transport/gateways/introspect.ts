@@ -26,7 +26,6 @@ const POLICY = "keyhold:verify";
 /** Twice the longest credential. */
 const MAX_REQUEST_BYTES = 2 ** 14;
 
-/** Processes the bodies of requests. */
 export type IntrospectionPipeline = Pipeline<Uint8Array, Introspection>;
 
 /** Decorates the handler of token introspection (RFC 7662) with authorization, load shedding and the error table. */

@@ -7,9 +7,7 @@ import { CLIENT_CLOSED_REQUEST, codeOfStatus, type Protocol } from "../wire/prot
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Log fields of the call, by name. */
     logFields: ({ rpc?: string; protocol?: Protocol; code?: string } & Record<string, string>) | undefined;
-    /** Receives the outcome of the call. */
     onEnd: EndListener | undefined;
     /** Work that the log entry waits for. */
     work: Promise<unknown> | undefined;
@@ -28,7 +26,6 @@ export interface CallCounter {
   end(code: string, milliseconds: number): void;
 }
 
-/** Counts nothing. */
 export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
 
 /** Writes one line per request. The URL is not logged: a caller who confuses a key_id with a secret would leave the secret in the log. */

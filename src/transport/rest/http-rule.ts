@@ -15,7 +15,6 @@ export type BodyRule =
   | { readonly kind: "none" | "whole"; readonly field?: undefined }
   | { readonly kind: "field" | "either"; readonly field: DescField };
 
-/** A `google.api.HttpRule` with resolved fields. */
 export type RestRule = ReturnType<typeof readRule>;
 
 /**

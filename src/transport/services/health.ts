@@ -14,7 +14,6 @@ export type CheckReadiness = () => Promise<Checks>;
 /** The number of processes that serve the port, and the configured number. */
 export type CountWorkers = () => { readonly running: number; readonly configured: number };
 
-/** Registers liveness and readiness over plain HTTP. */
 export function registerHealth(fastify: FastifyInstance, checkReadiness: CheckReadiness, workers?: CountWorkers): void {
   fastify.get("/health/alive", async (_request, reply) =>
     reply.header("cache-control", "no-store").send({ status: "ok" }),

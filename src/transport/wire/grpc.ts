@@ -80,7 +80,6 @@ export function asGrpcError(error: ConnectError): ConnectError {
   return message === undefined ? error : new ConnectError(message, Code.Unimplemented, error.metadata);
 }
 
-/** Returns the trailers with the status of an error. */
 export function grpcStatus(error: ConnectError, trailers = new Headers()): Headers {
   setTrailerStatus(trailers, error);
   unescapeMessage(trailers);

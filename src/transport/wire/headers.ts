@@ -16,7 +16,6 @@ export function fieldsOf(list: readonly string[], name: string): readonly string
   return list.filter((_, at) => at % 2 === 1 && list[at - 1]?.toLowerCase() === name);
 }
 
-/** Returns the values of a name. */
 export function valuesOf(headers: Headers, name: string): readonly string[] {
   const value = headers[name];
   if (value === undefined) return NONE;

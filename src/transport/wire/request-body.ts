@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { KeyholdError } from "../../domain/errors.ts";
 import { type Linked, LinkedList } from "../../lib/linked-list.ts";
 import { HttpError } from "./http-error.ts";
-import { TickBudget } from "./tick-budget.ts";
+import { createTickBudget } from "./tick-budget.ts";
 
 /** Overhead of a chunk: a client may send a body in frames of one byte. */
 const CHUNK_OVERHEAD = 256;
@@ -30,7 +30,6 @@ export class BodyBudget {
     while (this.used > this.#max && this.#bodies.oldest !== undefined) this.#bodies.oldest.evict();
   }
 
-  /** Removes a body with this many bytes. */
   release(body: BodyBuffer, bytes: number): void {
     this.used -= bytes;
     this.#bodies.remove(body);
@@ -114,7 +113,7 @@ const MANY_ITEMS = 4096;
  * gets one long body: the work of a batch of 1,000 takes tens of milliseconds, and dozens of them in one tick would stop the process.
  */
 export function bodyReader(budget: BodyBudget): ReadBody {
-  const tick = new TickBudget<() => void>((resume) => resume(), 1);
+  const enter = createTickBudget<() => void>((resume) => resume(), 1);
   return async (raw, limit) => {
     if (hasNoBody(raw)) return NO_BODY;
     if (Number(raw.headers["content-length"]) > limit) throw new HttpError("BODY_TOO_LARGE");
@@ -139,7 +138,7 @@ export function bodyReader(budget: BodyBudget): ReadBody {
         buffer = undefined;
         if (bytes === undefined) return;
         if (bytes.length < MANY_ITEMS) resolve(bytes);
-        else tick.enter(() => resolve(bytes));
+        else enter(() => resolve(bytes));
       });
     });
   };

@@ -1,13 +1,13 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { OutageLog } from "../../../src/transport/pipeline/outage-log.ts";
+import { createOutageLog } from "../../../src/transport/pipeline/outage-log.ts";
 
 test("an outage is over after an interval without a failed call, and the next one logs its cause", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
   onTestFinished(() => void vi.useRealTimers());
   const lines: object[] = [];
   const logger = pino({ base: null, timestamp: false }, { write: (line) => void lines.push(JSON.parse(line)) });
-  const log = new OutageLog(logger);
+  const log = createOutageLog(logger);
   const fail = (reqId: string) => log.add(new Error("unreachable"), () => ({ reqId }));
   for (const reqId of ["a", "b", "c"]) fail(reqId);
   vi.advanceTimersByTime(5_000);

@@ -1,20 +1,20 @@
 import { setImmediate as nextTick } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { TickBudget } from "../../../src/transport/wire/tick-budget.ts";
+import { createTickBudget } from "../../../src/transport/wire/tick-budget.ts";
 
 test("the calls started per tick are bounded, and the others start in the next ticks in the order of arrival", async () => {
   const begun: number[] = [];
-  const budget = new TickBudget<number>((work) => begun.push(work), 10);
-  for (let work = 0; work < 25; work++) budget.enter(work);
+  const enter = createTickBudget<number>((work) => begun.push(work), 10);
+  for (let work = 0; work < 25; work++) enter(work);
   expect(begun).toHaveLength(10);
   await nextTick();
   expect(begun).toHaveLength(20);
-  budget.enter(25);
+  enter(25);
   expect(begun).toHaveLength(20);
   await nextTick();
   expect(begun).toEqual(Array.from({ length: 26 }, (_, work) => work));
   await nextTick();
-  budget.enter(26);
+  enter(26);
   expect(begun).toHaveLength(27);
 });
 
@@ -22,7 +22,7 @@ test("a tick that has taken 10 ms starts no further call, and each tick starts o
   let time = 0;
   const begun: number[] = [];
   const durations = [4, 4, 4, 1, 30, 1];
-  const budget = new TickBudget<number>(
+  const enter = createTickBudget<number>(
     (work) => {
       begun.push(work);
       time += durations[work] ?? 0;
@@ -30,7 +30,7 @@ test("a tick that has taken 10 ms starts no further call, and each tick starts o
     10,
     () => time,
   );
-  for (const work of durations.keys()) budget.enter(work);
+  for (const work of durations.keys()) enter(work);
   expect(begun).toEqual([0, 1, 2]);
   await nextTick();
   expect(begun).toEqual([0, 1, 2, 3, 4]);
@@ -40,13 +40,13 @@ test("a tick that has taken 10 ms starts no further call, and each tick starts o
 
 test("work that schedules work does not starve timers", async () => {
   let [begun, over] = [0, false];
-  const budget: TickBudget<null> = new TickBudget(() => {
+  const enter: (work: null) => void = createTickBudget(() => {
     begun++;
     // Like a client that sends its next request as soon as it has a response.
-    if (!over) budget.enter(null);
+    if (!over) enter(null);
   }, 10);
   const timer = new Promise((resolve) => setTimeout(resolve, 1));
-  budget.enter(null);
+  enter(null);
   await timer;
   // On a slow machine the timer may fire in the first tick; the work still continues.
   await nextTick();

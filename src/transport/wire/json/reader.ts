@@ -58,7 +58,6 @@ export function readMessage<D extends DescMessage>(desc: D, json: JsonValue): Me
 class MessageReader {
   readonly violations: FieldViolation[] = [];
 
-  /** Returns the message of an object. */
   message<D extends DescMessage>(desc: D, json: JsonObject, path: string): MessageShape<D> {
     const names = Object.keys(json);
     const leaves = names.filter((name) => isLeaf(findField(desc, name), json[name]));

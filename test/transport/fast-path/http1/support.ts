@@ -15,7 +15,7 @@ import { defaultLimits, type ListenerLimits } from "../../../../src/transport/li
 import type { RequestInterceptor } from "../../../../src/transport/listener/request-interceptor.ts";
 import { ListenerServer } from "../../../../src/transport/listener/server.ts";
 import { createAccessLogWriter, uncounted } from "../../../../src/transport/pipeline/access-log.ts";
-import { OutageLog } from "../../../../src/transport/pipeline/outage-log.ts";
+import { createOutageLog } from "../../../../src/transport/pipeline/outage-log.ts";
 import { BodyBudget } from "../../../../src/transport/wire/request-body.ts";
 import { listenLocally } from "../../../support/listen.ts";
 import { operator } from "../../../support/principal.ts";
@@ -77,7 +77,7 @@ const logger = pino({ enabled: false });
 const context: CallContext = {
   logger,
   counters: uncounted,
-  outages: new OutageLog(logger),
+  outages: createOutageLog(logger),
   budget: new BodyBudget(0),
   writeEntry: createAccessLogWriter(logger),
   start: (call) => call.run(),
