@@ -38,7 +38,7 @@ export interface PropagationOptions {
   readonly monotonic: Monotonic;
   /** Duration of a lease, in milliseconds. */
   readonly ttl: number;
-  readonly session: () => ClusterSession | undefined;
+  readonly session: () => ClusterSession | null;
   /** Resolves when there is a session. @throws `CHANGE_UNCONFIRMED` after a timeout. */
   readonly whenConnected: () => Promise<void>;
   readonly onOtherServer: (session: ClusterSession, error: OtherServerError) => void;
@@ -53,7 +53,7 @@ export function createPropagation(options: PropagationOptions): Propagation {
   const { monotonic, ttl, session: current, whenConnected, onOtherServer, onPosition } = options;
   const begin = async (send: SendBarrier): Promise<Propagating> => {
     const session = current();
-    if (session === undefined) return { history: historyOf((await send(null)).position.server), done: null };
+    if (session === null) return { history: historyOf((await send(null)).position.server), done: null };
     const barrier = session.barriers.open();
     try {
       const answer = await send(barrier.mark);
@@ -83,7 +83,7 @@ export function createPropagation(options: PropagationOptions): Propagation {
   };
   const isAcknowledgedByAll = (servers: ReadonlySet<ServerId>): boolean => {
     const session = current();
-    if (session === undefined || monotonic() - session.openTime < ttl) return false;
+    if (session === null || monotonic() - session.openTime < ttl) return false;
     return [...servers].every((server) => server === session.server);
   };
   return { begin, confirm, isAcknowledgedByAll };

@@ -97,7 +97,8 @@ async function resume(
   const { bulk } = context;
   const requestId = request.requestId ?? newId(context.clock.now(), context.random);
   const existing = request.requestId === undefined ? null : await bulk.find(requestId);
-  const operation = existing ?? (await begin(context, principal, select, { ...request, requestId }));
+  const operation =
+    existing ?? (await begin(context, select(new Date(context.clock.now())), { ...request, requestId }));
   const { all } = context.rings.fingerprint;
   if (!all.some((key) => equalBytes(fingerprintOf(request, principal, key), operation.fingerprint)))
     throw fieldError("REQUEST_ID_REUSED", "request_id", "was already used for an operation with different parameters");
@@ -105,19 +106,15 @@ async function resume(
 }
 
 async function begin(
-  { bulk, rings, clock }: KeysContext,
-  principal: Principal,
-  select: Select,
+  { bulk, rings }: KeysContext,
+  selection: BulkSelection,
   request: BulkRequest & { readonly requestId: string },
 ): Promise<BulkOperation> {
-  const { requestId, change } = request;
-  const startTime = new Date(clock.now());
-  const counted = await count(bulk, select(startTime), request);
+  const { principal, filterTime: startTime, change } = selection;
   const fingerprint = fingerprintOf(request, principal, rings.fingerprint.current);
-  return bulk.begin({
-    ...{ ...counted, requestId, startTime, fingerprint },
-    ...{ verb: change.verb, caller: callerName(principal) },
-  });
+  const { requestId } = request;
+  const identity = { requestId, verb: change.verb, fingerprint, caller: callerName(principal), startTime };
+  return bulk.begin({ ...identity, ...(await count(bulk, selection, request)) });
 }
 
 /** @throws `EXPECTED_COUNT_DIFFERS` */

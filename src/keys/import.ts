@@ -17,22 +17,17 @@ import {
   type ImportSourceInput,
   identityOf,
 } from "./import-source.ts";
-import { identify, type NewKeyInput, newStoredKey, type ParsedNewKey, parseNewKey, requireRepeat } from "./new-key.ts";
+import { identify, type NewKeyInput, newStoredKey, parseNewKey, requireRepeat } from "./new-key.ts";
 import type { Insertion, KeysContext, NewHash, NewKey, SlowDigests } from "./ports.ts";
 import { registerSchemes } from "./register-schemes.ts";
 
 /** The input of an import: the fields of the key, and its raw key or a hash of it. */
 export interface NewImportInput extends NewKeyInput, ImportSourceInput {}
 
-export interface ParsedImport extends NewImportInput, ParsedNewKey {
-  readonly source: ImportSource;
-}
+export type ParsedImport = ReturnType<typeof parseNewImport>;
 
 /** Throws `INVALID_ARGUMENT` with every invalid field. */
-export function parseNewImport(
-  context: ImportRules & Pick<KeysContext, "lifetimes">,
-  input: NewImportInput,
-): ParsedImport {
+export function parseNewImport(context: ImportRules & Pick<KeysContext, "lifetimes">, input: NewImportInput) {
   const [source, parsed] = checkAll(
     () => checkImportSource(context, input),
     () => parseNewKey(context, input),

@@ -50,14 +50,12 @@ export interface NewHash extends RawKeyHash {
   /** When the key expires once it is adopted, if that is not `ApiKey.expireTime`; null: never. */
   readonly adoptedExpireTime: Date | null;
   /** With a slow hash: the prefix of the raw key by which it is looked up. */
-  readonly lookup: LookupPrefix | null;
-}
-
-export interface LookupPrefix {
-  /** Bytes. */
-  readonly length: number;
-  /** Under every server key of the ring. No other key that is not adopted has one of them. */
-  readonly digests: readonly SecretDigest[];
+  readonly lookup: {
+    /** Bytes. */
+    readonly length: number;
+    /** Under every server key of the ring. No other key that is not adopted has one of them. */
+    readonly digests: readonly SecretDigest[];
+  } | null;
 }
 
 /** The identity of a request (AIP-155), with a keyed hash of its content. */
@@ -211,12 +209,6 @@ export interface BulkOperation extends Omit<NewBulkOperation, "verb" | "caller">
   readonly done: boolean;
 }
 
-export interface BulkStep {
-  readonly operation: BulkOperation;
-  /** The ids of the keys that were changed. */
-  readonly changed: readonly string[];
-}
-
 /**
  * Stores operations that change many keys, and changes the keys: those of an operation, or the descendants of an admin token, which are the
  * keys that were created with it, those that were created with them, and so on.
@@ -230,14 +222,18 @@ export interface BulkStore {
   /** Returns the ids of the next keys of the operation, in ascending order, at most `limit`. */
   select(operation: BulkOperation, selection: BulkSelection, limit: number): Promise<string[]>;
   /**
-   * Changes the next keys of the operation, and returns them, with the operation as it is then. With `isLast` it ends. Keys and operation are
+   * Changes the next keys of the operation, and returns the ids of those that it has changed, with the operation as it is then. With `isLast` it ends. Keys and operation are
    * changed in one transaction, and only if the operation is still in this state: another call may have advanced it. Resolves when all
    * changes of the operation are propagated to the other nodes.
    *
    * @throws `CHANGE_UNCONFIRMED`; `CALLER_UNAUTHENTICATED` if the principal's credential is not valid any more; `CONCURRENT_CHANGE`
    * if the operation was forgotten
    */
-  advance(operation: BulkOperation, change: ManyChange & BulkSelection, isLast: boolean): Promise<BulkStep>;
+  advance(
+    operation: BulkOperation,
+    change: ManyChange & BulkSelection,
+    isLast: boolean,
+  ): Promise<{ readonly operation: BulkOperation; readonly changed: readonly string[] }>;
   /** Resolves when this node has received every change that is committed now, by whichever node. @throws `DATABASE_UNAVAILABLE` */
   caughtUp(): Promise<void>;
   /** Returns the ids of descendants that the change would change and the principal may change, at most `limit`. */

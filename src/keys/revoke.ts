@@ -28,9 +28,12 @@ export async function selfRevoke(
   verdict: Verdict,
   reason: RevocationReason,
 ): Promise<ApiKey> {
-  const { key, scopes } = requireOwnSecret(verdict);
-  const revocation = { reason, description: null };
-  return revokeKey(context, holderOf(key.keyId, scopes, caller), { keyId: key.keyId, kind: null }, revocation);
+  const { scopes, key } = requireOwnSecret(verdict);
+  const { keyId } = key;
+  const { clientAddress, userAgent, callId } = caller;
+  const identity = { subject: keyId, method: "secret", keyId, scopes, restrictions: UNRESTRICTED } as const;
+  const holder: Principal = { ...identity, clientAddress, userAgent, callId };
+  return revokeKey(context, holder, { keyId, kind: null }, { reason, description: null });
 }
 
 /** Throws `INVALID_ARGUMENT` for a reason with which a key cannot revoke itself. */
@@ -38,16 +41,6 @@ export function checkOwnReason(reason: RevocationReason): void {
   if (reason !== "PRIVILEGE_WITHDRAWN") return;
   const description = "requires an administrator: a key cannot revoke itself with this reason";
   throw invalidArgument("reason", description, "VALUE_NOT_ALLOWED");
-}
-
-/** Returns the principal authenticated by the secret of this key, within another principal's call. */
-function holderOf(
-  keyId: string,
-  scopes: readonly string[],
-  { clientAddress, userAgent, callId }: Principal,
-): Principal {
-  const identity = { subject: keyId, method: "secret", keyId, scopes, restrictions: UNRESTRICTED } as const;
-  return { ...identity, clientAddress, userAgent, callId };
 }
 
 /** Accepts the secret of a disabled key and from any address: it may be a thief's, and a revocation takes only rights. */

@@ -56,7 +56,7 @@ test("a new key needs a barrier until leases that another server granted have en
 test("a change is confirmed in the next session for 15 s while sessions are lost, and then it is unconfirmed", async () => {
   let time = 0;
   const { confirm } = createPropagation({
-    ...{ monotonic: () => time, ttl: TTL, session: () => undefined },
+    ...{ monotonic: () => time, ttl: TTL, session: () => null },
     ...{ onOtherServer: () => undefined, onPosition: () => undefined },
     whenConnected: async () => {
       time += 1_000;

@@ -3,7 +3,7 @@ import { suggestion } from "../../lib/nearest-name.ts";
 import type { Cursor } from "./cursor.ts";
 import { COMPARATORS, type Comparator, FIELD_NAMES, RULES_BY_NAME, type Rule } from "./fields.ts";
 import type { Comparison, Expression, Operator } from "./filter.ts";
-import { isAnything, type Literal, plainText, prefixOf, takeName, takeText, takeValue } from "./literal.ts";
+import { isAnything, type Literal, NAME, plainText, prefixOf, takeName, takeValue } from "./literal.ts";
 import { takeRelativeTime } from "./relative-time.ts";
 
 const COMPARATOR = /[<>!]=|[<>=:]/y;
@@ -44,7 +44,7 @@ interface Path {
 
 function takePath(cursor: Cursor): Path {
   const { offset } = cursor;
-  const field = takeText(cursor);
+  const field = cursor.take(NAME);
   if (field === "") throw cursor.unexpected(EXPECTED);
   if (KEYWORD.test(field)) throw cursor.error(`unexpected "${field}"`, EXPECTED, offset);
   const key = cursor.takeOne(".") ? takeKey(cursor) : null;

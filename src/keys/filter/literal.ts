@@ -10,7 +10,8 @@ export interface Literal {
 
 /** Ends at a character with a meaning. Unlike a name, a value may contain dots and colons (times, scopes). */
 const VALUE = /[^\s\p{Cc}"'\\(),=<>!]+/uy;
-const NAME = /[^\s\p{Cc}"'\\(),=<>!.:]+/uy;
+/** A field name or keyword, or a key without quotes. */
+export const NAME = /[^\s\p{Cc}"'\\(),=<>!.:]+/uy;
 const CHUNK = /[^"'\\*]+/y;
 const ESCAPE = /\\["'\\*]/y;
 const QUOTE = /["']/y;
@@ -26,11 +27,6 @@ export function takeValue(cursor: Cursor): Literal | null {
 /** Parses the key of an entry ("field" in the grammar), quoted or not; null if there is none. */
 export function takeName(cursor: Cursor): Literal | null {
   return takeString(cursor) ?? takeUnquoted(cursor, NAME);
-}
-
-/** Parses a field name or keyword; empty if there is none. */
-export function takeText(cursor: Cursor): string {
-  return cursor.take(NAME);
 }
 
 /** Returns the text of the literal; null if it has a wildcard. */

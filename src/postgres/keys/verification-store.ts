@@ -46,9 +46,7 @@ function namesOf({ kind, digest, prefixDigests }: FoundRow): string[] {
 }
 
 /** A statement that finds no key returns one row with the server alone. */
-type FoundRow = WithServer<FoundKey>;
-
-interface FoundKey extends VerifiableKey, SecretsRow {
+interface FoundRow extends WithServer<VerifiableKey & SecretsRow> {
   /** Hexadecimal; present for a key with a slow hash. */
   readonly prefixDigests?: readonly { readonly digest: string }[] | null;
 }

@@ -24,17 +24,15 @@ export async function listKeys(sql: Sql, list: ListQuery, now: Date): Promise<Li
   }
 }
 
-/** A row without the second column if the list is ordered by `create_time`. */
-interface ListedRow extends KeyRow {
-  readonly orderValue?: string | null;
-}
-
 async function readPage(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {
   const keys: ListedKey[] = [];
   for (const part of partsOf(list)) {
     const limit = list.limit - keys.length;
     if (limit === 0) break;
-    const rows = await sql<ListedRow[]>`${selectPart(sql, { ...list, limit }, part, now)}`;
+    // Without the second column if the list is ordered by `create_time`.
+    const rows = await sql<
+      (KeyRow & { readonly orderValue?: string | null })[]
+    >`${selectPart(sql, { ...list, limit }, part, now)}`;
     keys.push(...rows.map((row) => ({ ...toApiKey(row), orderValue: row.orderValue ?? null })));
   }
   return keys;

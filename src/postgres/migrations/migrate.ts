@@ -5,13 +5,7 @@ import type { Sql } from "postgres";
 import { grantRights } from "./rights.ts";
 
 /** A numbered migration. It is never edited after its release, and is safe while the previous version still runs. */
-export interface Migration {
-  readonly version: number;
-  readonly name: string;
-  readonly sql: string;
-  /** SHA-256 of `sql`, hexadecimal. */
-  readonly checksum: string;
-}
+export type Migration = Awaited<ReturnType<typeof readOne>>;
 
 /** The published package contains this folder of the source; compiled code has the same depth. */
 const FOLDER = new URL("../../../src/postgres/migrations/", import.meta.url);
@@ -36,7 +30,8 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
   return Promise.all(files.map((file) => readOne(folder, file)));
 }
 
-async function readOne(folder: URL, file: string): Promise<Migration> {
+/** Returns a migration with the SHA-256 of its text, hexadecimal. */
+async function readOne(folder: URL, file: string) {
   const [, version, name] = FILE.exec(file) ?? [];
   if (version === undefined || name === undefined) throw new Error(`migration ${file}: not named NNNN_name.sql`);
   const sql = await readFile(new URL(file, folder), "utf8");

@@ -41,17 +41,15 @@ async function requireRights(sql: Sql): Promise<string[]> {
   return [];
 }
 
-/** A database whose owner and superuser this process may connect as. */
-export interface OwnedDatabase {
-  /** URL of the owner of the schema. */
-  readonly url: string;
-  readonly superuserUrl: string;
-  /** Role of the servers. */
-  readonly serverRole: string;
-}
-
-/** Migrates a database that this process owns and grants the rights of the servers. Creates their role if an older release did not. */
-export function prepareOwned({ url, superuserUrl, serverRole }: OwnedDatabase): Promise<string[]> {
+/**
+ * Migrates a database as whose owner (`url`) and superuser this process may connect, and grants the rights of the servers. Creates their role if
+ * an older release did not.
+ */
+export function prepareOwned({
+  url,
+  superuserUrl,
+  serverRole,
+}: Readonly<Record<"url" | "superuserUrl" | "serverRole", string>>): Promise<string[]> {
   return withMigrator(url, async (sql) => {
     const roles = await sql`SELECT FROM pg_roles WHERE rolname = ${serverRole}`;
     if (roles.length === 0) await withMigrator(superuserUrl, (superuser) => createRole(superuser, serverRole));
