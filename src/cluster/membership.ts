@@ -45,19 +45,18 @@ const SESSION_TIMEOUT = 5_000;
 export class Membership implements ServerObserver {
   readonly lease: Lease;
   readonly propagation: Propagation;
-  session: ClusterSession | null = null;
-  /** Why the database is unreachable, by the last attempt; null if it is reachable. */
-  unavailableReason: Error | null = null;
   readonly #options: MembershipOptions;
   readonly #over = new AbortController();
   readonly #history = new DatabaseHistory();
   readonly #renewals: LeaseRenewals;
+  #session: ClusterSession | null = null;
   /** Changes that wait for the next session; called with false if there will be none. A promise would keep those that give up. */
   readonly #unconnected = new Set<(isConnected: boolean) => void>();
   /** The last lease that this node requested. */
   #leaseId: string | null = null;
   /** The server of the last session that had a lease. */
   #lastServer: ServerId | null = null;
+  #unavailableReason: Error | null = null;
   #running: Promise<void> | undefined;
   /** Whether the offset of the clock was reported. */
   #isClockOff = false;
@@ -70,16 +69,25 @@ export class Membership implements ServerObserver {
     this.propagation = createPropagation({
       monotonic,
       ttl: node.ttl,
-      session: () => this.session,
+      session: () => this.#session,
       whenConnected: () => this.#whenConnected(),
       onOtherServer: (session, error) => this.#leaveServer(session, error),
       onPosition: (position) => this.#history.note(position),
     });
   }
 
+  /** Why the database is unreachable, by the last attempt; null if it is reachable. */
+  get unavailableReason(): Error | null {
+    return this.#unavailableReason;
+  }
+
+  get session(): ClusterSession | null {
+    return this.#session;
+  }
+
   /** The server whose changes this node receives; null without a session. */
   get server(): ServerId | null {
-    return this.session?.server ?? null;
+    return this.#session?.server ?? null;
   }
 
   /** Acquires a lease and keeps it until `leave`. Rejects if the first one cannot be acquired. */
@@ -96,7 +104,7 @@ export class Membership implements ServerObserver {
    * @throws `DATABASE_UNAVAILABLE`
    */
   renewed(): Promise<void> {
-    if (this.unavailableReason !== null) return Promise.reject(noLease(this.unavailableReason));
+    if (this.#unavailableReason !== null) return Promise.reject(noLease(this.#unavailableReason));
     if (!this.#renewals.isActive) return Promise.reject(noLease());
     return this.#renewals.wait();
   }
@@ -107,34 +115,34 @@ export class Membership implements ServerObserver {
     // Without a session when the statement was sent, its server cannot be verified.
     if (expected === null) throw noLease();
     const error = new OtherServerError(server, expected);
-    if (this.session !== null && this.session.server !== server) this.#leaveServer(this.session, error);
+    if (this.#session !== null && this.#session.server !== server) this.#leaveServer(this.#session, error);
     throw noLease(error);
   }
 
   /** Ends the lease at once. Changes in flight are still confirmed. If the database does not answer, its row expires. */
   async leave(): Promise<void> {
     this.#renewals.stop();
-    const left = this.session?.feed.leave().catch(() => undefined);
+    const left = this.#session?.feed.leave().catch(() => undefined);
     await withTimeout(Promise.resolve(left), LEAVE_TIMEOUT, () => undefined);
   }
 
   async close(): Promise<void> {
     this.#renewals.stop();
     this.#over.abort();
-    this.session?.feed.end();
+    this.#session?.feed.end();
     this.#endWaits(false);
     await this.#running;
   }
 
   /** A process that never joined, such as a command, opens a session when it first needs one. */
   async #whenConnected(): Promise<void> {
-    if (this.session !== null) return;
+    if (this.#session !== null) return;
     if (this.#over.signal.aborted) throw unconfirmed();
     this.#running ??= this.#run(undefined);
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#unconnected.add(resolve);
     const isConnected = await withTimeout(promise, SESSION_TIMEOUT, () => !this.#unconnected.delete(resolve));
-    if (!isConnected) throw unconfirmed(this.unavailableReason ?? undefined);
+    if (!isConnected) throw unconfirmed(this.#unavailableReason ?? undefined);
   }
 
   #endWaits(isConnected: boolean): void {
@@ -205,7 +213,7 @@ export class Membership implements ServerObserver {
   }
 
   #begin(session: ClusterSession): void {
-    this.session = session;
+    this.#session = session;
     this.#setUnavailable(null);
     this.#endWaits(true);
     session.ended.addEventListener("abort", () => this.#lose(session.ended.reason));
@@ -253,7 +261,7 @@ export class Membership implements ServerObserver {
 
   /** Logs when the offset of the clock begins and ceases to be large. */
   #reportClock(): void {
-    const offset = this.session?.clockOffset.least ?? 0;
+    const offset = this.#session?.clockOffset.least ?? 0;
     const isOff = Math.abs(offset) > REPORTED_OFFSET;
     if (isOff === this.#isClockOff) return;
     this.#isClockOff = isOff;
@@ -270,7 +278,7 @@ export class Membership implements ServerObserver {
   }
 
   #lose(reason: Error): void {
-    this.session = null;
+    this.#session = null;
     this.lease.end();
     if (this.#over.signal.aborted) return;
     this.#options.log("warn", "the connection to the change feed was lost", reason);
@@ -279,8 +287,8 @@ export class Membership implements ServerObserver {
   }
 
   #setUnavailable(reason: Error | null): void {
-    const before = this.unavailableReason;
-    this.unavailableReason = reason;
+    const before = this.#unavailableReason;
+    this.#unavailableReason = reason;
     if (reason === null) return;
     this.#renewals.rejectWaiting(reason);
     if (before === null || before.message !== reason.message) {
