@@ -16,31 +16,10 @@ import { violationsOf } from "./validation.ts";
 /** The parameters of a request by name, each with a value. */
 export type FormParameters = ReadonlyMap<string, string>;
 
-/** The response to a request (RFC 7662 §2.2). */
-export type Introspection = { readonly active: false } | ActiveCredential;
-
-/** Members without a value are absent. */
-interface ActiveCredential {
-  readonly active: true;
-  /** Separated by spaces. */
-  readonly scope?: string;
-  /** The key's id: a key is what an OAuth server calls a client's access. */
-  readonly client_id: string;
-  /** The actor. */
-  readonly sub: string;
-  /** How a client presents it, whatever the kind of credential (RFC 6750). */
-  readonly token_type: "Bearer";
-  readonly exp?: number;
-  readonly iat: number;
-  readonly iss: string;
-  /** The token's id; for a key its own. */
-  readonly jti: string;
-  /** The audience of a token that has one. */
-  readonly aud?: readonly string[];
-}
+export type Introspection = ReturnType<typeof describe>;
 
 /** Also for every rejected credential: RFC 7662 §2.2 forbids to say why. */
-const INACTIVE: Introspection = Object.freeze({ active: false });
+const INACTIVE = Object.freeze({ active: false } as const);
 
 /** Throws `INVALID_ARGUMENT`, and returns the function that executes the request. */
 export type Introspect = (parameters: FormParameters) => (caller: Principal, call: Call) => MaybePromise<Introspection>;
@@ -86,7 +65,8 @@ function readRequest(parameters: FormParameters) {
   return { credential, violations: all, presentation };
 }
 
-function describe(verdict: Verdict, issuer: string): Introspection {
+/** Returns the response to a request (RFC 7662 §2.2). A key is what an OAuth server calls a client's access. */
+function describe(verdict: Verdict, issuer: string) {
   if (!verdict.valid) return INACTIVE;
   const { key, scopes, expireTime, token } = verdict;
   const id = token?.tokenId ?? key.keyId;
@@ -95,6 +75,7 @@ function describe(verdict: Verdict, issuer: string): Introspection {
     ...(scopes.length > 0 && { scope: scopes.join(" ") }),
     client_id: key.keyId,
     sub: key.actorId,
+    // How a client presents it, whatever the kind of credential (RFC 6750).
     token_type: "Bearer",
     ...(expireTime !== null && { exp: numericDate(expireTime.getTime()) }),
     iat: numericDate(createTimeOf(id)),

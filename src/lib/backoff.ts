@@ -1,9 +1,3 @@
-/** The first and the maximum delay in milliseconds. */
-export interface BackoffRange {
-  readonly first: number;
-  readonly max: number;
-}
-
 /**
  * Returns the delay before the next attempt in milliseconds: exponential backoff with half jitter, `min(max, first × 2^(failures − 1))`
  * multiplied by a random number in (0.5, 1], so that clients that failed together do not retry together. `failures` is the number of
@@ -11,6 +5,10 @@ export interface BackoffRange {
  *
  * @example await sleep(backoffDelay(3, { first: 100, max: 5_000 })); // between 200 and 400 ms
  */
-export function backoffDelay(failures: number, { first, max }: BackoffRange, random = Math.random): number {
+export function backoffDelay(
+  failures: number,
+  { first, max }: Readonly<Record<"first" | "max", number>>,
+  random = Math.random,
+): number {
   return Math.min(max, first * 2 ** (failures - 1)) * (1 - random() / 2);
 }

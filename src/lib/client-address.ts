@@ -60,25 +60,20 @@ export function clientAddressFrom(gateways: readonly string[]): ClientAddressOf 
   };
 }
 
-/** What the headers that Envoy has received or set say of the address of a client. */
-export interface EnvoyAddresses {
-  /** `x-envoy-external-address`, which Envoy sets for clients outside of its network. */
-  readonly external: string | undefined;
-  /** `x-forwarded-for`, of all fields. */
-  readonly forwardedFor: string | undefined;
-}
+export type ClientAddressByEnvoy = ReturnType<typeof clientAddressByEnvoy>;
 
-/** Returns the address of the client of Envoy, by the address of Envoy's peer and the headers; empty if it is not known. */
-export type ClientAddressByEnvoy = (peer: string, headers: EnvoyAddresses) => string;
+/** The values of `x-envoy-external-address`, which Envoy sets for clients outside of its network, and of all `x-forwarded-for`. */
+type EnvoyAddresses = Readonly<Record<"external" | "forwardedFor", string | undefined>>;
 
 /**
- * Returns how the address of the client of an Envoy is found. Its peer is the client, unless it is a trusted proxy. Then the headers count,
- * and if both are there they must agree: Envoy does not remove an `x-envoy-external-address` that a client in its own network sends.
+ * Returns how the address of the client of an Envoy is found; empty if it is not known. Its peer is the client, unless it is a trusted proxy.
+ * Then the headers count, and if both are there they must agree: Envoy does not remove an `x-envoy-external-address` that a client in its own
+ * network sends.
  */
-export function clientAddressByEnvoy(trustedProxies: readonly string[]): ClientAddressByEnvoy {
+export function clientAddressByEnvoy(trustedProxies: readonly string[]) {
   const trusted = compileCidrs(trustedProxies);
   const clientAddressOf = clientAddressBehind(trustedProxies);
-  return (peer, { external, forwardedFor }) => {
+  return (peer: string, { external, forwardedFor }: EnvoyAddresses): string => {
     const address = parseAddress(withoutZone(peer));
     if (address === undefined) return "";
     if (!contains(trusted, address)) return formatAddress(address);

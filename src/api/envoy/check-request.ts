@@ -5,19 +5,7 @@ import {
   CheckRequestSchema,
 } from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 
-/** The parts of a `CheckRequest` that a decision depends on. */
-export interface CheckedRequest {
-  /** False for a connection, which the network filter of Envoy asks about. */
-  readonly isHttp: boolean;
-  /** The IP address of Envoy's peer; empty if it has none, such as a Unix socket. */
-  readonly source: string;
-  /** Path and query. */
-  readonly path: string;
-  /** The names in lower case and the values of all header fields, in turn. */
-  readonly fields: readonly string[];
-  /** The settings of the route. */
-  readonly extensions: Readonly<Record<string, string>>;
-}
+export type CheckedRequest = Readonly<ReturnType<typeof decodeCheckRequest>>;
 
 /** Maximum number of header fields in a `HeaderMap`; Envoy accepts 100 by default. */
 const MAX_FIELDS = 2 ** 14;
@@ -28,15 +16,19 @@ const [KEY, VALUE, RAW_VALUE] = [1, 2, 3];
 
 const WITHOUT_UNKNOWN_FIELDS = { readUnknownFields: false };
 
-/** Decodes a message. Throws if it is malformed. */
-export function decodeCheckRequest(bytes: Uint8Array): CheckedRequest {
+/** Decodes the parts of a message that a decision depends on. Throws if it is malformed. */
+export function decodeCheckRequest(bytes: Uint8Array) {
   const { attributes } = fromBinary(CheckRequestSchema, bytes, WITHOUT_UNKNOWN_FIELDS);
   const http = attributes?.request?.http;
   return {
+    /** False for a connection, which the network filter of Envoy asks about. */
     isHttp: http !== undefined,
+    /** The IP address of Envoy's peer; empty if it has none, such as a Unix socket. */
     source: attributes?.source?.address?.socketAddress?.address ?? "",
     path: http?.path ?? "",
+    /** The names in lower case and the values of all header fields, in turn. */
     fields: http === undefined ? [] : fieldsOf(http),
+    /** The settings of the route. */
     extensions: attributes?.contextExtensions ?? {},
   };
 }

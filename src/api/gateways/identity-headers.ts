@@ -4,14 +4,7 @@ import type { Valid } from "../../domain/verdict.ts";
 export type HeaderField = readonly [name: string, value: string];
 
 /** Who a credential belongs to, for the application behind a gateway. */
-export interface GatewayIdentity {
-  readonly keyId: string;
-  readonly actorId: string;
-  /** Effective scopes. */
-  readonly scopes: readonly string[];
-  /** The configured keys of the metadata; empty if the key does not have one. */
-  readonly metadata: Readonly<Record<string, string>>;
-}
+export type GatewayIdentity = ReturnType<typeof identityOf>;
 
 /** The start of all names of identity headers, which no client may send to an application. */
 export const IDENTITY_PREFIX = "x-keyhold-";
@@ -21,7 +14,8 @@ export function metadataHeader(key: string): string {
   return `${IDENTITY_PREFIX}metadata-${key.toLowerCase().replace(/[^a-z0-9]+/g, "-")}`;
 }
 
-export function identityOf({ key, scopes }: Valid, metadataKeys: readonly string[]): GatewayIdentity {
+/** Metadata that the key does not have is empty. */
+export function identityOf({ key, scopes }: Valid, metadataKeys: readonly string[]) {
   const { keyId, actorId, metadata } = key;
   const value = (name: string) => (Object.hasOwn(metadata, name) ? (metadata[name] ?? "") : "");
   const selected = Object.fromEntries(metadataKeys.map((name) => [name, value(name)]));

@@ -30,22 +30,19 @@ function nameOf(directive: string): string {
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 
-interface SizedVerification {
-  readonly response: Verification;
-  /** An upper bound of its size in Protobuf. */
-  readonly bytes: number;
-}
-
-/** Returns a function from a verdict to its response, which says why a credential is invalid, and nothing about its key. */
-export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerification {
+/**
+ * Returns a function from a verdict to its response, which says why a credential is invalid, and nothing about its key; `bytes` is an upper
+ * bound of its size in Protobuf.
+ */
+export function verificationBy(issuer: string) {
   const responseTo = memoize((verdict: Valid) => describe(verdict, issuer));
-  const ofValid = memoize((verdict: Valid): SizedVerification => {
+  const ofValid = memoize((verdict: Valid) => {
     const { actorId, metadata } = verdict.key;
     const claims = verdict.token === null ? 0 : claimsSize(verdict.token.claims);
     const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer) + claims;
     return { response: responseTo(verdict), bytes };
   });
-  const ofInvalid = ({ reason, message, isStale, missingScopes, credential }: Invalid): SizedVerification => {
+  const ofInvalid = ({ reason, message, isStale, missingScopes, credential }: Invalid) => {
     const errorCode = VerificationError[verificationErrorOf(reason)];
     const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
     if (missingScopes === undefined || credential === undefined) {
@@ -58,7 +55,7 @@ export function verificationBy(issuer: string): (verdict: Verdict) => SizedVerif
       bytes: bytes + errorSize(message) + missingScopes.reduce((sum, scope) => sum + scope.length + 3, 0),
     };
   };
-  return (verdict) => (verdict.valid ? ofValid(verdict) : ofInvalid(verdict));
+  return (verdict: Verdict) => (verdict.valid ? ofValid(verdict) : ofInvalid(verdict));
 }
 
 function claimsSize(claims: JsonObject): number {

@@ -111,16 +111,10 @@ async function requireSupported(call: ConnectCall, compressions: readonly Compre
 
 const IDENTITY = "identity";
 
-/** A message as it was received. */
-interface Received {
-  readonly bytes: Uint8Array;
-  readonly isJson: boolean;
-  /** The name of its compression. */
-  readonly compression: string;
-}
+type Received = Awaited<ReturnType<typeof receive>>;
 
 /** Reads the message of a call completely, or not at all. */
-async function receive({ maxRequestBytes: limit }: Rpc, readBody: ReadBody, call: ConnectCall): Promise<Received> {
+async function receive({ maxRequestBytes: limit }: Rpc, readBody: ReadBody, call: ConnectCall) {
   const { query } = call;
   if (query !== undefined) {
     const [message, compression] = [query.get("message") ?? "", query.get("compression") ?? IDENTITY];

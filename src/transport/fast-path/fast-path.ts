@@ -39,7 +39,7 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  */
 export function createFastPath(options: FastPathOptions): RequestInterceptor {
   const { fastRpcs, logger, outages, counters, limits, bodyBudget: budget, rejectionOf, forwardAuth, check } = options;
-  const routes = new Map(makeFastRoutes(fastRpcs, counters));
+  const routes = makeFastRoutes(fastRpcs, counters);
   if (check !== undefined) routes.set(`/${EXT_AUTHZ}`, extAuthzRoutes(check, counters));
   const start = createTickBudget<FastCall>((call) => call.run());
   const context = { logger, outages, counters, budget, start, writeEntry: createAccessLogWriter(logger) };

@@ -4,16 +4,7 @@ import { systemClock } from "../../lib/clock.ts";
 import type { Headers } from "../wire/headers.ts";
 import type { Answer } from "./call.ts";
 
-export interface Head {
-  readonly method: string;
-  /** In origin form (RFC 9112 §3.2.1). */
-  readonly target: string;
-  /** Names that occur several times have several values. */
-  readonly headers: Headers;
-  readonly contentLength: number;
-  /** Bytes of the head, including the empty line that ends it. */
-  readonly size: number;
-}
+export type Head = Readonly<Exclude<ReturnType<typeof readHead>, string>>;
 
 const END = "\r\n\r\n";
 
@@ -32,9 +23,9 @@ const FRAMING = ["transfer-encoding", "upgrade", "expect"] as const;
 
 /**
  * Reads the head at the start of `bytes`. Returns "partial" while its end is missing, and "other" for everything that is not a request in
- * its most common form: Node's parser decides about that. `maxSize` in bytes.
+ * its most common form: Node's parser decides about that. The `size` of the head includes the empty line that ends it. `maxSize` in bytes.
  */
-export function readHead(bytes: Buffer, maxSize: number): Head | "partial" | "other" {
+export function readHead(bytes: Buffer, maxSize: number) {
   const end = bytes.indexOf(END, 0, "latin1");
   if (end === -1) {
     const isHead = bytes.length < maxSize && START.test(bytes.toString("latin1", 0, MAX_START));
@@ -52,6 +43,7 @@ export function readHead(bytes: Buffer, maxSize: number): Head | "partial" | "ot
   return { method, target, headers, contentLength, size };
 }
 
+/** Names that occur several times have several values. */
 function readFields(text: string, from: number, end: number): Headers {
   const fields: Record<string, string | string[]> = Object.create(null);
   for (let at = from; at < end; ) {

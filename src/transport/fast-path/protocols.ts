@@ -13,15 +13,13 @@ import { rpcName } from "../wire/protocol.ts";
 import type { Answer, FastCall, FastRoute, HeaderList } from "./call.ts";
 import type { Codec, FastRpc, Response } from "./codecs.ts";
 
-/** The routes of `POST` requests: by path, then by content type. */
-export type RouteTable = ReadonlyMap<string, ReadonlyMap<string, FastRoute>>;
-
 const JSON_TYPES = ["application/json", "application/json; charset=utf-8"];
 const PROTO_TYPES = ["application/proto"];
 export const GRPC_TYPES = ["application/grpc", "application/grpc+proto"];
 
-export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters): RouteTable {
-  const table = new Map<string, Map<string, FastRoute>>();
+/** Returns the routes of `POST` requests: by path, then by content type. */
+export function makeFastRoutes(rpcs: readonly FastRpc[], counters: CallCounters) {
+  const table = new Map<string, ReadonlyMap<string, FastRoute>>();
   for (const { rpc, json, proto } of rpcs) {
     const name = rpcName(rpc);
     const routes = (types: readonly string[], form: RouteForm) => {

@@ -79,12 +79,7 @@ function queryOf(uri: string): string | undefined {
 export const FORWARD_AUTH_PATH = "/v2alpha1/forwardAuth";
 
 /** What the URL says that a gateway is configured with. */
-export interface ForwardAuthTarget extends Requirements {
-  /** The path and query of the client, if the gateway has appended them; otherwise undefined. */
-  readonly clientUri: string | undefined;
-  /** The query that is taken for configuration; empty without one. */
-  readonly query: string;
-}
+type ForwardAuthTarget = ReturnType<typeof readTarget>;
 
 /** Characters that may follow the path. */
 const DELIMITERS = ["", "?", ";", "/"];
@@ -118,8 +113,10 @@ export function targetOf(text: string): ForwardAuthTarget {
  *
  * If a gateway that is configured with the first form appends all the same, the client's path becomes part of the last value. A scope with
  * a path is one that no key has, and further scopes only add to it. Throws `INVALID_ARGUMENT`.
+ *
+ * `clientUri` is what the gateway has appended, `query` what is taken for configuration, or empty.
  */
-export function readTarget(target: string): ForwardAuthTarget {
+export function readTarget(target: string) {
   const rest = target.slice(FORWARD_AUTH_PATH.length);
   if (rest.startsWith("?"))
     return { ...readParameters(splitForm(rest.slice(1))), clientUri: undefined, query: rest.slice(1) };

@@ -4,14 +4,7 @@ import type { Headers } from "../wire/headers.ts";
 import { HttpError, type HttpErrorReason } from "../wire/http-error.ts";
 
 /** Which requests a server without authentication accepts. */
-export interface RequestPolicy {
-  /** Accepted host names in addition to those of the loopback. */
-  readonly hosts: readonly string[];
-  /** Whether any IP address is accepted as host, and requests through a proxy. */
-  readonly isOpen: boolean;
-  /** Accepted origins in addition to the server's own. */
-  readonly origins: readonly string[];
-}
+export type RequestPolicy = NonNullable<ReturnType<typeof requestPolicy>>;
 
 type RequestPolicyConfig = Readonly<Record<"auth" | "allowedHosts" | "corsOrigins", readonly string[]>>;
 
@@ -22,9 +15,16 @@ const PROXY_FIELDS = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host",
  * Returns the policy of the configuration, or null if every call needs a credential, which no foreign web page has. Without KEYHOLD_AUTH
  * the server relies on being reachable from its own machine only, so a proxy there would open it to everyone.
  */
-export function requestPolicy({ auth, allowedHosts, corsOrigins }: RequestPolicyConfig): RequestPolicy | null {
+export function requestPolicy({ auth, allowedHosts, corsOrigins }: RequestPolicyConfig) {
   if (auth.length > 0 && !auth.includes("none")) return null;
-  return { hosts: allowedHosts, isOpen: auth.length > 0, origins: corsOrigins };
+  return {
+    /** In addition to the names of the loopback. */
+    hosts: allowedHosts,
+    /** Whether any IP address is accepted as host, and requests through a proxy. */
+    isOpen: auth.length > 0,
+    /** In addition to the server's own. */
+    origins: corsOrigins,
+  };
 }
 
 /** Returns why a request with these headers must be rejected, or undefined. */

@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.js";
 import type { HttpRule } from "../../../gen/google/api/http_pb.js";
-import { parsePathTemplate, type TemplateVariable } from "./path-router.ts";
+import { parsePathTemplate } from "./path-router.ts";
 
 /** The mapping of the request body: nothing, the whole request, one field of it, or either of the latter, depending on the JSON. */
 export type BodyRule =
@@ -43,12 +43,12 @@ function readRule(method: DescMethodUnary, { pattern, body, responseBody }: Http
     throw new Error(`${method}: the HTTP rule must have a standard HTTP method and must not have response_body`);
   }
   const template = parsePathTemplate(pattern.value);
-  const variables = template.variables.map((variable) => ({ ...variable, path: pathOf(method, variable) }));
+  const variables = template.variables.map((variable) => ({ ...variable, path: pathOf(method, variable.fieldPath) }));
   return { httpMethod: pattern.case.toUpperCase(), template, variables, body: readBodyRule(method, body) };
 }
 
 /** Returns the path from a field of the request to the field of a nested message. */
-function pathOf(method: DescMethodUnary, { fieldPath }: TemplateVariable): readonly DescField[] {
+function pathOf(method: DescMethodUnary, fieldPath: string): readonly DescField[] {
   let parent: DescMessage | undefined = method.input;
   const path = fieldPath.split(".").flatMap((name) => {
     const field = parent?.fields.find((candidate) => candidate.name === name);

@@ -9,27 +9,18 @@ export function splitRequestTarget(url: string): { readonly path: string; readon
   return { path, query };
 }
 
-export interface PathTemplate {
-  readonly text: string;
-  /** Literals; undefined for a variable. */
-  readonly segments: readonly (string | undefined)[];
-  readonly verb: string | undefined;
-  readonly variables: readonly TemplateVariable[];
-}
-
-export interface TemplateVariable {
-  /** The request field, such as `shelf.name`. */
-  readonly fieldPath: string;
-  readonly segment: number;
-}
+type PathTemplate = ReturnType<typeof parsePathTemplate>;
 
 /** At least two segments, the first of which is literal, and an optional verb. */
 const TEMPLATE = /^\/(?<path>[\w.-]+(?:\/[^/:]+)+)(?::(?<verb>[A-Za-z]\w*))?$/;
 /** `literal`, `{field}` or `{field=literal}`. */
 const SEGMENT = /^(?:(?<plain>[\w.-]+)|\{(?<fieldPath>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:=(?<fixed>[\w.-]+))?\})$/;
 
-/** Parses the path of a `google.api.http` annotation, without wildcards. Throws `Error` if it is malformed or unsupported. */
-export function parsePathTemplate(text: string): PathTemplate {
+/**
+ * Parses the path of a `google.api.http` annotation, without wildcards: literals as segments, undefined for a variable, and the field of the
+ * request for each variable, such as `shelf.name`. Throws `Error` if it is malformed or unsupported.
+ */
+export function parsePathTemplate(text: string) {
   const { path, verb } = TEMPLATE.exec(text)?.groups ?? {};
   const parts = path?.split("/").map((part) => SEGMENT.exec(part)?.groups);
   const variables = parts?.flatMap((part, segment) =>
