@@ -81,9 +81,6 @@ export async function changeMany(
   return { requestId, matchedCount, changedCount, done };
 }
 
-/** Returns the selection of an operation that began then. Throws `INVALID_ARGUMENT`. */
-type Select = (startTime: Date) => BulkSelection;
-
 /**
  * Returns the operation of a request, which begins now if it does not exist; and a promise that resolves when this node has received the
  * changes that it has made before.
@@ -91,7 +88,7 @@ type Select = (startTime: Date) => BulkSelection;
 async function resume(
   context: KeysContext,
   principal: Principal,
-  select: Select,
+  select: (startTime: Date) => BulkSelection,
   request: BulkRequest,
 ): Promise<readonly [BulkOperation, Promise<void>]> {
   const { bulk } = context;

@@ -1,7 +1,7 @@
 import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { requireBounded, requireFuture, type TimestampValue, toMilliseconds } from "../domain/expiry.ts";
 import { parseLookupPrefix } from "../hashing/input/lookup-prefix.ts";
-import { type ParsedRawKeyHash, parseRawKeyHash, type RawKeyHashInput } from "../hashing/input/raw-key-hash.ts";
+import { parseRawKeyHash, type RawKeyHashInput } from "../hashing/input/raw-key-hash.ts";
 import type { RequestSource } from "./new-key.ts";
 import type { KeysContext } from "./ports.ts";
 
@@ -19,12 +19,7 @@ export interface ImportSourceInput {
 /** The same when it is parsed. */
 export type ImportSource = { readonly rawKey: string } | HashedSource;
 
-export interface HashedSource {
-  readonly hash: ParsedRawKeyHash;
-  /** Null for a fast hash. */
-  readonly lookupPrefix: string | null;
-  readonly adoptBeforeTime: Date | null;
-}
+export type HashedSource = ReturnType<typeof checkHash>;
 
 /** What the rules of an import depend on. */
 export type ImportRules = Pick<KeysContext, "clock" | "looksLikeOurs">;
@@ -53,7 +48,8 @@ function checkRawKey(context: ImportRules, input: ImportSourceInput): ImportSour
   return { rawKey };
 }
 
-function checkHash(context: ImportRules, input: ImportSourceInput, hashInput: RawKeyHashInput): HashedSource {
+/** A fast hash has no lookup prefix. */
+function checkHash(context: ImportRules, input: ImportSourceInput, hashInput: RawKeyHashInput) {
   const [, hash, lookupPrefix, adoptBeforeTime] = checkAll(
     () => rejectValue(input.rawKey || undefined, "raw_key", "must not be set together with raw_key_hash"),
     () => parseRawKeyHash(hashInput),

@@ -46,17 +46,13 @@ export function sealPageToken(list: PageList, start: PageStart, ring: KeyRing): 
 
 /** Returns what a token contains. Throws `INVALID_ARGUMENT` on `page_token` unless it was sealed for this list. */
 export function openPageToken(text: string, list: PageList, ring: KeyRing): PageStart {
-  const bytes = text.length <= MAX_TEXT_LENGTH ? decodeBase64url(text) : undefined;
-  const body = bytes?.subarray(0, -TAG_SIZE);
-  const start = bytes && body && isSealed(bytes, body, list, ring) ? readStart(body) : undefined;
+  const bytes = (text.length <= MAX_TEXT_LENGTH && decodeBase64url(text)) || new Uint8Array();
+  const [body, tag] = [bytes.subarray(0, -TAG_SIZE), bytes.subarray(-TAG_SIZE)];
+  const isSealed = ring.all.some((key) => equalBytes(tag, pageTag(key, body, list)));
+  const start = isSealed ? readStart(body) : undefined;
   if (start !== undefined) return start;
   const description = "must be a next_page_token returned by the same method for the same filter and order_by";
   throw invalidArgument("page_token", description, "VALUE_NOT_ALLOWED");
-}
-
-function isSealed(bytes: Uint8Array, body: Uint8Array, list: PageList, ring: KeyRing): boolean {
-  const tag = bytes.subarray(body.length);
-  return ring.all.some((key) => equalBytes(tag, pageTag(key, body, list)));
 }
 
 /** Reads a body that this service has sealed; undefined if it is of another version. */

@@ -3,17 +3,17 @@ import { lookupPrefixLength } from "../hashing/input/lookup-prefix.ts";
 import type { HashedSource, ImportSource } from "./import-source.ts";
 import type { HashRegistry } from "./ports.ts";
 
-/** Returns the id of the scheme of a source. Throws the error if it cannot be stored. */
-export type SchemeIds = (source: HashedSource) => number;
-
-/** Stores the schemes and prefix lengths of keys to import, each once, and tests whether their hashes can be computed. Rejects if the database cannot be read. */
-export async function registerSchemes(registry: HashRegistry, sources: readonly ImportSource[]): Promise<SchemeIds> {
+/**
+ * Stores the schemes and prefix lengths of keys to import, each once, and tests whether their hashes can be computed. Rejects if the database cannot
+ * be read. Returns a function that returns the id of the scheme of a source, or throws the error if it cannot be stored.
+ */
+export async function registerSchemes(registry: HashRegistry, sources: readonly ImportSource[]) {
   const results = new Map<string, number | KeyholdError>();
   for (const source of sources) {
     if ("rawKey" in source || results.has(nameOf(source))) continue;
     results.set(nameOf(source), await register(registry, source).catch(asResult));
   }
-  return (source) => {
+  return (source: HashedSource) => {
     const result = results.get(nameOf(source)) ?? new KeyholdError("INTERNAL", "a hash format was not stored");
     if (result instanceof KeyholdError) throw result;
     return result;

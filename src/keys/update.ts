@@ -25,11 +25,12 @@ export async function updateKey(
   { expiry, ...input }: UpdateInput,
 ): Promise<ApiKey> {
   const now = context.clock.now();
-  const update = {
+  if (input.scopes !== undefined) assertManageableScopes(input.scopes, principal);
+  const update: KeyUpdate = {
     ...input,
+    ...(input.scopes !== undefined && { scopes: uniqueScopes(input.scopes) }),
     ...(expiry !== undefined && { expiry: newExpiryOf(expiry, context.lifetimes, now, name.kind) }),
   };
-  const change = { verb: "update", ...withUniqueScopes(update, principal) } as const;
   const check: Check = (stored, time) => {
     const { key } = stored;
     if (update.scopes !== undefined) assertCanManage({ ...key, scopes: update.scopes }, principal);
@@ -39,7 +40,7 @@ export async function updateKey(
     assertImmutable(key, update);
     if (expiry !== undefined) assertMovable(key, expiry, time);
   };
-  return changeKey(context, principal, name, change, check, now);
+  return changeKey(context, principal, name, { verb: "update", ...update }, check, now);
 }
 
 function newExpiryOf(expiry: Expiry, { maxKeyTtl }: Lifetimes, now: number, kind: KeyKind): NewExpiry {
@@ -80,10 +81,4 @@ export function checkUpdate({ name, scopes, metadata }: UpdateInput, kind: KeyKi
     () => scopes !== undefined && checkReservedScopes(scopes, `${resource}.scopes`),
     () => metadata !== undefined && checkMetadata(metadata, `${resource}.metadata`),
   );
-}
-
-function withUniqueScopes(update: KeyUpdate, principal: Principal): KeyUpdate {
-  if (update.scopes === undefined) return update;
-  assertManageableScopes(update.scopes, principal);
-  return { ...update, scopes: uniqueScopes(update.scopes) };
 }

@@ -48,8 +48,10 @@ export function createBulkStore(
     findDescendants: (keyId, many, limit) =>
       reads.run((sql) => keyIdsOf(sql, selectDescendants(sql, keyId, many, limit)), "keys.find_descendants"),
     changeDescendants: async (many) => {
-      const name = `keys.${many.change.verb}_descendants`;
-      return (await commitMany(commit, many, name, (sql) => changeDescendants(sql, many))).changed;
+      const { change, principal, now } = many;
+      const conditions = (sql: Sql) => changeable(sql, change, principal, now);
+      const statement = (sql: Sql) => sql`WITH ${changeKeys(sql, many, conditions(sql))} ${selectChanged(sql)}`;
+      return (await commitMany(commit, many, `keys.${change.verb}_descendants`, statement)).changed;
     },
     countDescendants: (keyId, principal) =>
       reads.run((sql) => countDescendants(sql, keyId, principal), "keys.count_descendants"),
@@ -154,11 +156,6 @@ function selectDescendants(
   return sql`
     SELECT key_id FROM ${descendantsOf(sql, keyId, mayChangeAny ? limit : null)}
     WHERE ${allOf(sql, [ownSession(sql), ...changeable(sql, change, principal, now)])} LIMIT ${limit}`;
-}
-
-function changeDescendants(sql: Sql, many: ManyChange): Fragment {
-  const { change, principal, now } = many;
-  return sql`WITH ${changeKeys(sql, many, changeable(sql, change, principal, now))} ${selectChanged(sql)}`;
 }
 
 async function countDescendants(sql: Sql, keyId: string, { restrictions }: Principal): Promise<number> {

@@ -2,9 +2,6 @@ import { backoffDelay } from "../../lib/backoff.ts";
 
 const BACKOFF = { first: 25, max: 500 };
 
-/** Attempts begin with calls of clients, which are spread already. */
-const noJitter = () => 0;
-
 /**
  * Exponential backoff for connecting to a database that refuses connections. Between attempts callers fail at once with the last error,
  * because thousands of calls per second must not become as many attempts, which would slow down the restart of the database. Pools of one
@@ -24,7 +21,8 @@ export class ConnectBackoff {
   failed(failure: Error, now: number): void {
     if (now < this.#next) return;
     this.#failure = failure;
-    this.#next = now + backoffDelay(++this.#failures, BACKOFF, noJitter);
+    // No jitter: attempts begin with calls of clients, which are spread already.
+    this.#next = now + backoffDelay(++this.#failures, BACKOFF, () => 0);
   }
 
   succeeded(): void {

@@ -75,15 +75,6 @@ export function connectTo(options: DatabaseOptions, host: Host): Sql {
   return sql;
 }
 
-/**
- * A generic plan made while a table was small is kept until the table is analyzed. For a small table the planner prefers a sequential
- * scan, so it must not consider one.
- */
-const KEPT_PLANS = { enable_seqscan: "off" };
-
-/** JIT is off because the estimated cost of a list without its limit, and of an unavoidable scan before PostgreSQL 18, would trigger it. */
-const PLANS = { jit: "off" };
-
 /** Values of `sslmode` with which the driver checks neither certificate nor name. */
 export const UNCHECKED_TLS_MODES: readonly string[] = ["allow", "prefer", "require"];
 
@@ -111,8 +102,10 @@ export function ownSettings({ statementTimeout, prepare }: DatabaseOptions): Rec
   return {
     statement_timeout: String(statementTimeout),
     idle_in_transaction_session_timeout: String(statementTimeout),
-    ...PLANS,
-    ...(prepare ? KEPT_PLANS : {}),
+    // The estimated cost of a list without its limit, and of an unavoidable scan before PostgreSQL 18, would trigger it.
+    jit: "off",
+    // A generic plan made while a table was small is kept until the table is analyzed. For a small table the planner prefers a sequential scan.
+    ...(prepare && { enable_seqscan: "off" }),
   };
 }
 

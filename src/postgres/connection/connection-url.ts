@@ -7,33 +7,19 @@ export interface Host {
   readonly port: number;
 }
 
-/** A connection URI as libpq reads it (PostgreSQL docs, 32.1.1.2 and 32.1.1.3). */
-export interface ConnectionUrl {
-  /** At least one, in the order of the URL. */
-  readonly hosts: readonly Host[];
-  /** Empty: absent. */
-  readonly user: string;
-  /** Empty: absent. */
-  readonly database: string;
-  /** Parameters other than those that select the host or the kind of server. */
-  readonly parameters: URLSearchParams;
-  /** The URL without hosts and with only `parameters`, for a client that receives the host separately. */
-  readonly withoutHosts: string;
-}
-
 const DEFAULT_PORT = 5432;
 const DEFAULT_HOST = "localhost";
 
 const HOST_PARAMETERS: ReadonlySet<string> = new Set(["host", "port", "target_session_attrs"]);
 
 /**
- * Parses the URL of a database. It may contain several hosts, each with a port: `h1:5433,h2:5434`. As in libpq, `host` and `port` in the
+ * Parses the URL of a database as libpq does (PostgreSQL docs, 32.1.1.2 and 32.1.1.3); an absent user or database is empty. It may contain several hosts, each with a port: `h1:5433,h2:5434`. As in libpq, `host` and `port` in the
  * query override those before it. `field` is the name of the variable.
  *
  * @throws KeyholdError `INVALID_ARGUMENT` that quotes nothing of the URL but a known value of `target_session_attrs`: if a password is
  * not percent-encoded, any part of the URL may belong to it.
  */
-export function parseConnectionUrl(text: string, field = "database URL"): ConnectionUrl {
+export function parseConnectionUrl(text: string, field = "database URL") {
   const [, scheme, authority = "", path = "", query = ""] =
     /^(postgres(?:ql)?:\/\/)([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?(?:#.*)?$/i.exec(text) ?? [];
   if (scheme === undefined) throw invalidArgument(field, FORM);
@@ -49,10 +35,13 @@ export function parseConnectionUrl(text: string, field = "database URL"): Connec
   const choice = new URLSearchParams(ours);
   requirePrimary(choice, field);
   return {
+    /** At least one, in the order of the URL. */
     hosts: hostsOf(authority.slice(at + 1), choice, field),
     user: decode(user, field),
     database: decode(path, field),
+    /** Parameters other than those that select the host or the kind of server. */
     parameters: new URLSearchParams(others),
+    /** The URL without hosts and with only `parameters`, for a client that receives the host separately. */
     withoutHosts,
   };
 }

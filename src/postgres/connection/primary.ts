@@ -1,7 +1,7 @@
 import type { Sql } from "postgres";
 import { withTimeout } from "../../lib/with-timeout.ts";
 import { CONNECT_TIMEOUT, connectTo, type DatabaseOptions, ownSettings } from "./connect.ts";
-import { addressOf, type ConnectionUrl, type Host, parseConnectionUrl } from "./connection-url.ts";
+import { addressOf, type Host, parseConnectionUrl } from "./connection-url.ts";
 import { codeOf, databaseError } from "./errors.ts";
 import { firstRow } from "./first-row.ts";
 import { type OpenedSession, openingStatements, rememberSchema } from "./session-settings.ts";
@@ -25,7 +25,7 @@ export type Opening = ReturnType<typeof openPrimary>;
  */
 export function openPrimary(options: DatabaseOptions) {
   const url = parseConnectionUrl(options.url);
-  const hosts = hostsToTry(url);
+  const hosts = inOrder(url.hosts);
   const failures = new Map<Host, Error>();
   const found = Promise.withResolvers<Sql>();
   /** Aborted when a primary is found or the caller gives up: all other clients are then ended. */
@@ -174,7 +174,7 @@ export function describeFailure(error: Error | undefined): string {
 const lastPrimaries = new Map<string, string>();
 
 /** Returns the hosts in the order in which they are tried. */
-function hostsToTry({ hosts }: ConnectionUrl): Host[] {
+function inOrder(hosts: readonly Host[]): Host[] {
   const last = lastPrimaries.get(keyOf(hosts));
   return hosts.toSorted((a, b) => Number(addressOf(b) === last) - Number(addressOf(a) === last));
 }

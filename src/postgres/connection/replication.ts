@@ -61,12 +61,9 @@ export function isSynchronousName({ names }: SynchronousStandbys, name: string):
 
 /** Returns the identity of the server at the connections of a database, and at a connection to the primary of a URL. */
 export function readServers(database: Database, url: string): Promise<readonly [string, string]> {
-  return withPrimary({ url, statementTimeout: SERVER_TIMEOUT, prepare: false }, async (sql) => {
+  return withPrimary({ url, statementTimeout: 5_000, prepare: false }, async (sql) => {
     const [other] = await sql<{ server: string }[]>`SELECT ${serverId(sql)} AS server`;
     const [ours] = await database.run((data) => data<{ server: string }[]>`SELECT ${serverId(data)} AS server`);
     return [ours?.server ?? "", other?.server ?? ""];
   });
 }
-
-/** Milliseconds. */
-const SERVER_TIMEOUT = 5_000;
