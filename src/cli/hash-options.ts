@@ -3,7 +3,6 @@ import { type Command, Option } from "commander";
 import { readSecretFile } from "./credential-input.ts";
 import { timeOption } from "./options.ts";
 
-/** The format of the hashes in an import. */
 export interface HashOptions {
   readonly hashAlgorithm?: string;
   readonly hashEncoding?: string;
@@ -34,13 +33,10 @@ export function withHash(command: Command): Command {
 }
 
 /** What is stated once for all hashes, by the fields of `raw_key_hash`; a row may state another value. */
-export type HashDefaults = Readonly<
-  Partial<Record<"algorithm" | "encoding" | "prefix" | "suffix" | "hmac_key_id", string | undefined>>
-> & { readonly adoptBeforeTime?: Timestamp | undefined };
+export type HashDefaults = Readonly<Partial<Awaited<ReturnType<typeof readHashDefaults>>>>;
 
-/** Reads the files of the options. */
-export async function readHashDefaults(options: HashOptions): Promise<HashDefaults> {
-  const { hashAlgorithm, hashEncoding, hashPrefixFile, hashSuffixFile, hmacKeyId, adoptBeforeTime } = options;
+export async function readHashDefaults(options: HashOptions) {
+  const { hashAlgorithm, hashEncoding, hashPrefixFile, hashSuffixFile, hmacKeyId } = options;
   const textOf = async (option: string, file: string | undefined) => file && (await readSecretFile(option, file));
   return {
     algorithm: hashAlgorithm,
@@ -48,6 +44,5 @@ export async function readHashDefaults(options: HashOptions): Promise<HashDefaul
     prefix: await textOf("--hash-prefix-file", hashPrefixFile),
     suffix: await textOf("--hash-suffix-file", hashSuffixFile),
     hmac_key_id: hmacKeyId,
-    adoptBeforeTime,
   };
 }

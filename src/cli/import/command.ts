@@ -3,7 +3,6 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { withHash } from "../hash-options.ts";
 import { pairsOption, positiveInteger, requireKeyFields, withCredential, withKeyFields } from "../options.ts";
 
-/** Adds `keyhold keys import`. */
 export function addImport(keys: Command): void {
   withHash(withCredential(withKeyFields(keys.command("import")), "for one key: "))
     .description(

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { CsvError, type Info, type Options, parse } from "csv-parse/sync";
 import { invalidArgument } from "../../domain/errors.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { checkHeader, metadataKey, PLAIN_ROWS, type RowOptions } from "./fields.ts";
+import { checkHeader, metadataKey, type RowOptions } from "./fields.ts";
 import { countLines, type Format, LINE_FEED, MAX_ROW_BYTES, NOT_UTF8, type Row, type SplitRecord } from "./records.ts";
 
 const QUOTE = 34;
@@ -14,12 +14,12 @@ const OPTIONS: Options = { record_delimiter: ["\r\n", "\n"], relax_column_count:
  * Returns the format CSV (RFC 4180), parsed up to the last line feed that has been read. Messages of csv-parse are not used: they quote
  * cells. It throws `INVALID_ARGUMENT` on an unusable header, and on a quote that is not closed.
  */
-export function csvFormat(rows: RowOptions = PLAIN_ROWS): Format {
+export function csvFormat(rows: RowOptions): Format {
   /** Undefined until the header is read. */
   let columns: readonly Column[] | undefined;
-  const contentOf = (cells: readonly string[], span: Span): Row["content"] | undefined => {
+  const contentOf = (cells: readonly string[], joined: string): Row["content"] | undefined => {
     if (cells.every((cell) => cell.trim() === "")) return undefined;
-    if (columns !== undefined) return rowOf(cells, columns, span);
+    if (columns !== undefined) return rowOf(cells, columns, joined);
     checkHeader(cells, rows);
     columns = columnsOf(cells, rows);
     return undefined;
@@ -30,10 +30,10 @@ export function csvFormat(rows: RowOptions = PLAIN_ROWS): Format {
     const record = (end: number, cells?: readonly string[]): SplitRecord => {
       const own = complete.subarray(start, end);
       const lines = countLines(own);
-      const span = { firstLine, lastLine: firstLine + Math.max(lines, 1) - 1 };
+      const joined = lines > 1 ? linesJoined(firstLine, firstLine + lines - 1) : "";
       [start, firstLine] = [end, firstLine + lines];
-      if (cells === undefined) return { end, lines, content: `has a misplaced quote${swallowed(span)}` };
-      return { end, lines, content: isUtf8(own) ? contentOf(cells, span) : NOT_UTF8 };
+      if (cells === undefined) return { end, lines, content: `has a misplaced quote${joined}` };
+      return { end, lines, content: isUtf8(own) ? contentOf(cells, joined) : NOT_UTF8 };
     };
     while (start < complete.length) {
       const { records, problem } = parseFrom(complete, start);
@@ -50,14 +50,18 @@ export function csvFormat(rows: RowOptions = PLAIN_ROWS): Format {
   };
 }
 
+/** Returns the end of a message about a record of several lines. */
+function linesJoined(first: number, last: number): string {
+  return `: a quote joins lines ${first} to ${last} into one row; none of these lines is imported`;
+}
+
 /** Returns the cells of a row by column, or why they are invalid. */
-function rowOf(cells: readonly string[], columns: readonly Column[], span: Span): Row["content"] {
-  if (cells.length !== columns.length)
-    return `has ${cells.length} cells for ${columns.length} columns${swallowed(span)}`;
+function rowOf(cells: readonly string[], columns: readonly Column[], joined: string): Row["content"] {
+  if (cells.length !== columns.length) return `has ${cells.length} cells for ${columns.length} columns${joined}`;
   const row: Record<string, string> = {};
   for (const [place, column] of columns.entries()) {
     const cell = cells[place] ?? "";
-    const problem = cellProblem(cell, column, span);
+    const problem = cellProblem(cell, column, joined);
     if (problem !== undefined) return problem;
     row[column.name] = cell;
   }
@@ -93,26 +97,16 @@ function endOfLine(bytes: Buffer, cell: number): number {
   return end === -1 ? bytes.length : end + 1;
 }
 
-/** A column of a CSV file. */
-interface Column {
-  readonly name: string;
-  /** The field, or the name of the column if it is not imported, for messages. */
-  readonly label: string;
-  /** Whether its cells may have line breaks: only metadata, and columns that are not imported. */
-  readonly isMultiline: boolean;
-  /** Whether a spreadsheet must not have changed its cells. */
-  readonly isIdentifier: boolean;
-  /** Numbers of columns before and after it. */
-  readonly before: number;
-  readonly after: number;
-}
+type Column = ReturnType<typeof columnsOf>[number];
 
-function columnsOf(header: readonly string[], { columns }: RowOptions): Column[] {
+function columnsOf(header: readonly string[], { columns }: RowOptions) {
   return header.map((name, before) => {
     const field = columns === null ? name : Object.keys(columns).find((candidate) => columns[candidate] === name);
+    // Only metadata and columns that are not imported may have cells with line breaks.
     const isMultiline = field === undefined || field === "metadata" || metadataKey(field) !== undefined;
-    const position = { before, after: header.length - before - 1 };
+    // A spreadsheet must not have changed its cells.
     const isIdentifier = field !== undefined && IDENTIFIERS.has(field);
+    const position = { before, after: header.length - before - 1 };
     return { name, label: redactName(field ?? name), isMultiline, isIdentifier, ...position };
   });
 }
@@ -127,23 +121,10 @@ const IDENTIFIERS: ReadonlySet<string> = new Set([
   "actor_id",
 ]);
 
-/** The lines of a record. */
-interface Span {
-  readonly firstLine: number;
-  readonly lastLine: number;
-}
-
-/** Returns the end of a message that names the lines of a record, if a quote has joined several. */
-function swallowed({ firstLine, lastLine }: Span): string {
-  return lastLine === firstLine
-    ? ""
-    : `: a quote joins lines ${firstLine} to ${lastLine} into one row; none of these lines is imported`;
-}
-
 /** Returns why a cell cannot be what its author meant, without quoting it; undefined if it can. */
-function cellProblem(cell: string, column: Column, span: Span): string | undefined {
+function cellProblem(cell: string, column: Column, joined: string): string | undefined {
   if (/[\r\n]/.test(cell) && !(column.isMultiline && !hasRows(cell, column)))
-    return `${column.label}: contains a line break${swallowed(span)}`;
+    return `${column.label}: contains a line break${joined}`;
   if (column.isIdentifier && cell.length <= MAX_SPREADSHEET && OF_SPREADSHEET.test(cell))
     return `${column.label}: was reformatted by a spreadsheet, as in 7.39E+07; export the column as text`;
   return undefined;

@@ -2,7 +2,6 @@ import { type FileHandle, open, rm } from "node:fs/promises";
 import { ERROR_FIELD } from "./fields.ts";
 import type { Row } from "./records.ts";
 
-/** Why a row was not imported. */
 export interface RowFailure {
   readonly row: Row;
   /** `INVALID_ARGUMENT`, `ALREADY_EXISTS` or `INTERNAL`. */

@@ -1,4 +1,5 @@
 import type { DescMessage } from "@bufbuild/protobuf";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import {
   CreateImportedApiKeyRequestSchema,
   RawKeyHashSchema,
@@ -31,16 +32,13 @@ export const ERROR_FIELD = "import_error";
 /** The columns by the fields that they contain, such as `name` → `label`. Other columns are then ignored. Null: columns are named like fields. */
 export type ColumnMap = Readonly<Record<string, string>> | null;
 
-/** How rows are read. */
 export interface RowOptions {
   readonly columns: ColumnMap;
   readonly hash: HashDefaults;
+  readonly adoptBeforeTime?: Timestamp | undefined;
   /** Whether raw keys may have fewer than 8 characters. */
   readonly allowWeak?: boolean;
 }
-
-/** Rows whose columns are named like fields. */
-export const PLAIN_ROWS: RowOptions = { columns: null, hash: {} };
 
 /** The members of a row by their fields. */
 export type Fields = Readonly<Record<string, JsonValue | undefined>>;

@@ -8,8 +8,8 @@ import { explain } from "../failure.ts";
 import { type HashOptions, readHashDefaults } from "../hash-options.ts";
 import { boundHeapGrowth } from "../heap.ts";
 import { note, writeObject } from "../output.ts";
-import { createProgressBar, type ProgressBar } from "../progress-bar.ts";
-import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
+import { createProgressBar } from "../progress-bar.ts";
+import { openRemote, type RemoteOptions } from "../remote.ts";
 import { interruption } from "../signals.ts";
 import { openFailureFile } from "./failure-file.ts";
 import { type ColumnMap, checkColumnMap, type RowOptions } from "./fields.ts";
@@ -20,7 +20,6 @@ import { type Outcome, send } from "./send.ts";
 import { type FormatName, openSource, type Source } from "./source.ts";
 
 interface ImportOptions extends RemoteOptions, HashOptions {
-  /** Columns by fields. */
   readonly map?: ColumnMap;
   readonly format?: FormatName;
   readonly failures?: string;
@@ -40,9 +39,24 @@ const SAVE_INTERVAL = 1_000;
 /** Imports the rows of a file or stdin (`-`), resuming an interrupted run. */
 export async function importFile(path: string, options: ImportOptions): Promise<void> {
   boundHeapGrowth();
+  const current = await openRun(path, options);
+  const { start, progressBar, signal, files } = current;
+  if (start.row > 0) await progressBar?.log(`resuming after row ${start.row}`);
+  const started = performance.now();
+  const end = await importRows(current).finally(() => progressBar?.end());
+  const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
+  if (!signal.aborted && files.progress !== null) await rm(files.progress, { force: true });
+  await report(end, seconds, current);
+}
+
+type Run = Awaited<ReturnType<typeof openRun>>;
+
+/** Opens what an import reads and writes. There is no server on a dry run, and no progress bar with `--json`. */
+async function openRun(path: string, options: ImportOptions) {
   const rows: RowOptions = {
     columns: options.map ?? null,
     hash: await readHashDefaults(options),
+    adoptBeforeTime: options.adoptBeforeTime,
     allowWeak: options.allowWeak ?? false,
   };
   checkColumnMap(rows);
@@ -53,14 +67,9 @@ export async function importFile(path: string, options: ImportOptions): Promise<
   const start = saved ?? newProgress(source, remote?.url);
   const progressBar =
     options.json === true ? null : createProgressBar(process.stderr, "rows", { items: start.row, done: start.end });
-  if (start.row > 0) await progressBar?.log(`resuming after row ${start.row}`);
-  const warned = { rows: 0, lines: [] };
-  const current: Run = { options, rows, remote, files, progressBar, signal: interruption(), warned };
-  const started = performance.now();
-  const end = await importRows(source, start, current).finally(() => progressBar?.end());
-  const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
-  if (!current.signal.aborted && files.progress !== null) await rm(files.progress, { force: true });
-  await report(end, seconds, current);
+  /** The number of rows whose raw keys headers may not carry, and the first of them. */
+  const warned = { rows: 0, lines: [] as { line: number; warnings: string[] }[] };
+  return { options, rows, source, start, remote, files, progressBar, signal: interruption(), warned };
 }
 
 /** Returns the files that an import writes. No progress is saved on a dry run or from stdin. */
@@ -73,24 +82,11 @@ function filesOf({ path }: Source, { failures, progress, dryRun }: ImportOptions
   return files;
 }
 
-interface Run {
-  readonly options: ImportOptions;
-  readonly rows: RowOptions;
-  /** Null on a dry run. */
-  readonly remote: Remote | null;
-  readonly files: ReturnType<typeof filesOf>;
-  /** Null with `--json`. */
-  readonly progressBar: ProgressBar | null;
-  readonly signal: AbortSignal;
-  /** Rows whose raw keys headers may not carry, and the first of them. */
-  readonly warned: { rows: number; readonly lines: { readonly line: number; readonly warnings: string[] }[] };
-}
-
 const MAX_SHOWN_WARNINGS = 20;
 
 /** Returns the final progress. It is saved before the first call, but not if the header is invalid. */
-async function importRows(source: Source, start: Progress, current: Run): Promise<Progress> {
-  const { options, rows, files, progressBar, signal, warned } = current;
+async function importRows(current: Run): Promise<Progress> {
+  const { options, rows, source, start, files, progressBar, signal, warned } = current;
   const { concurrency, skipExisting, failuresWithKeys = false } = options;
   const save = async (progress: Progress) =>
     files.progress !== null && replaceFile(files.progress, `${JSON.stringify(progress)}\n`);

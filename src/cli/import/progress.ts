@@ -5,28 +5,15 @@ import { readIfExists } from "../../lib/whole-file.ts";
 import { shortenUrls } from "../redact.ts";
 import type { Source } from "./source.ts";
 
-/** The state of an import. Rows up to `row` are imported or failed, and counted. */
-export interface Progress {
-  readonly row: number;
-  /** Byte offset after them. */
-  readonly end: number;
-  /** Random identifier of this import, part of the `request_id` of each row, so that no row is imported twice. */
-  readonly importId: string;
-  /** The URL of the target server. */
-  readonly url?: string | undefined;
-  /** Size and modification time of the imported file: a changed file cannot be resumed. */
-  readonly size: number;
-  readonly modifyTime: number;
-  readonly imported: number;
-  readonly existing: number;
-  readonly failed: number;
-  /** Bytes of the failure file that concern these rows. */
-  readonly failureBytes: number;
-}
+/** The state of an import. Rows up to `row`, which ends at the byte `end`, are imported or failed, and counted. */
+export type Progress = Readonly<ReturnType<typeof newProgress>>;
 
-export function newProgress({ size, modifyTime }: Source, url?: string): Progress {
-  const none = { row: 0, end: 0, imported: 0, existing: 0, failed: 0, failureBytes: 0 };
-  return { importId: randomUUID(), url, size, modifyTime, ...none };
+/** `failureBytes` is the size of the failure file with these rows. */
+const NONE = { row: 0, end: 0, imported: 0, existing: 0, failed: 0, failureBytes: 0 };
+
+/** `importId` becomes part of the `request_id` of each row, so that no row is imported twice. A changed file cannot be resumed. */
+export function newProgress({ size, modifyTime }: Source, url?: string) {
+  return { importId: String(randomUUID()), url, size, modifyTime, ...NONE };
 }
 
 /** Returns the saved progress; undefined if there is none. Rejects that of another file or server. */
@@ -49,9 +36,8 @@ export async function loadProgress(path: string, source: Source, url?: string): 
   return progress;
 }
 
-const NUMBERS = ["row", "end", "size", "modifyTime", "imported", "existing", "failed", "failureBytes"] as const;
-
 function isProgress(value: unknown): value is Progress {
   if (!isJsonObject(value)) return false;
-  return typeof value.importId === "string" && NUMBERS.every((name) => Number.isFinite(value[name]));
+  const numbers = ["size", "modifyTime", ...Object.keys(NONE)];
+  return typeof value.importId === "string" && numbers.every((name) => Number.isFinite(value[name]));
 }

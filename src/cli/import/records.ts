@@ -2,9 +2,7 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 
-/** A row of the file. */
 export interface Row {
-  /** Row number from 1. */
   readonly row: number;
   /** Number of its first line, from 1. */
   readonly line: number;

@@ -22,9 +22,7 @@ import type { Row } from "./records.ts";
 export function requestOf({ content }: Row, options: RowOptions): CreateImportedApiKeyRequest | string {
   if (typeof content === "string") return content;
   try {
-    const { columns, hash, allowWeak = false } = options;
-    const request = toRequest(fieldsOf(content, columns), hash);
-    request.allowWeak = allowWeak;
+    const request = toRequest(fieldsOf(content, options.columns), options);
     requireImportable(request);
     return request;
   } catch (error) {
@@ -42,27 +40,29 @@ function requireImportable(request: CreateImportedApiKeyRequest): void {
   parseValid(CreateImportedApiKeyRequestSchema, request, (message) => parseNewImport(local, importInput(message)));
 }
 
-function toRequest(fields: Fields, { adoptBeforeTime, ...defaults }: HashDefaults): CreateImportedApiKeyRequest {
+function toRequest(fields: Fields, options: RowOptions): CreateImportedApiKeyRequest {
   const { raw_key_hash: hash = null, ...others } = toJson(fields);
-  const rawKeyHash = isJsonObject(hash) ? withDefaults(hash, defaults) : hash;
+  const { adoptBeforeTime, allowWeak = false } = options;
+  const rawKeyHash = isJsonObject(hash) ? withDefaults(hash, options.hash) : hash;
   const request = readMessage(CreateImportedApiKeyRequestSchema, { ...others, raw_key_hash: rawKeyHash });
   if (request.rawKeyHash !== undefined && adoptBeforeTime !== undefined) request.adoptBeforeTime ??= adoptBeforeTime;
-  return request;
+  return Object.assign(request, { allowWeak });
 }
 
 /** Returns the hash of a row, completed by the options. Throws `INVALID_ARGUMENT`. */
-export function toRawKeyHash(hash: JsonObject, { adoptBeforeTime: _, ...defaults }: HashDefaults): RawKeyHash {
+export function toRawKeyHash(hash: JsonObject, defaults: HashDefaults): RawKeyHash {
   return readMessage(RawKeyHashSchema, withDefaults(hash, defaults));
 }
 
 /** Adds the values of the options. A PHC string states its algorithm and encoding itself. */
-function withDefaults(hash: JsonObject, defaults: Omit<HashDefaults, "adoptBeforeTime">): JsonObject {
+function withDefaults(hash: JsonObject, defaults: HashDefaults): JsonObject {
   const { prefix, suffix, hmac_key_id: hmacKeyId, ...format } = defaults;
   const isPhc = hash.phc !== undefined && hash.value === undefined;
   const whole: Record<string, JsonValue | undefined> = { prefix, suffix, ...(isPhc ? {} : format), ...hash };
   const algorithm = enumName("HASH_ALGORITHM_", whole.algorithm);
   if (String(algorithm).includes("HMAC")) whole.hmac_key_id ??= hmacKeyId;
-  return withoutUndefined({ ...whole, algorithm, encoding: enumName("TEXT_ENCODING_", whole.encoding) });
+  const members = Object.entries({ ...whole, algorithm, encoding: enumName("TEXT_ENCODING_", whole.encoding) });
+  return Object.fromEntries(members.filter((member): member is [string, JsonValue] => member[1] !== undefined));
 }
 
 /** Returns `HASH_ALGORITHM_SHA512_256` also for `sha512-256` and `SHA512_256`. */
@@ -70,12 +70,6 @@ function enumName(prefix: string, name: JsonValue | undefined): JsonValue | unde
   if (typeof name !== "string") return name;
   const upperCase = name.toUpperCase().replaceAll("-", "_");
   return upperCase.startsWith(prefix) ? upperCase : prefix + upperCase;
-}
-
-function withoutUndefined(members: Readonly<Record<string, JsonValue | undefined>>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(members).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
-  );
 }
 
 const SHORT_NAMES: Readonly<Record<string, string>> = { hash: "raw_key_hash.value", phc: "raw_key_hash.phc" };

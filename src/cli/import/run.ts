@@ -20,7 +20,6 @@ export interface RunOptions {
   /** Called before a row is sent whose raw key could be altered in an HTTP header. */
   readonly onWarnings: (row: Row, warnings: readonly string[]) => void;
   readonly rows: RowOptions;
-  /** Maximum number of calls in flight. */
   readonly concurrency: number;
   /** Whether existing raw keys are counted separately instead of as failures. */
   readonly skipExisting: boolean;

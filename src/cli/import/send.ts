@@ -16,7 +16,6 @@ export interface Item {
   readonly request: CreateImportedApiKeyRequest;
 }
 
-/** The result of some rows. */
 export interface Outcome {
   readonly imported: number;
   readonly failures: readonly RowFailure[];

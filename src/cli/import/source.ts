@@ -5,7 +5,6 @@ import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../../domain/errors.ts";
 import { shownPath } from "../redact.ts";
 
-/** The input of an import. */
 export interface Source {
   /** Null for stdin, which cannot be resumed. */
   readonly path: string | null;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { HashDefaults } from "../../../src/cli/hash-options.ts";
 import { csvFormat } from "../../../src/cli/import/csv.ts";
-import { checkColumnMap, PLAIN_ROWS, type RowOptions } from "../../../src/cli/import/fields.ts";
+import { checkColumnMap, type RowOptions } from "../../../src/cli/import/fields.ts";
 import { jsonLines, readRows } from "../../../src/cli/import/records.ts";
 import { requestOf } from "../../../src/cli/import/request.ts";
 import { table } from "../../support/conformance.ts";
@@ -12,7 +12,7 @@ const BCRYPT = "$2b$10$u8wAH.oaJ8fyife9fNcpmOEmtuE9nu6TpW/LLwdZzTub/1HraV5OW";
 const SHA256: HashDefaults = { algorithm: "sha256", encoding: "hex" };
 
 async function requestsOf(text: string, options: Partial<RowOptions>, format: "csv" | "jsonl") {
-  const rows: RowOptions = { ...PLAIN_ROWS, ...options };
+  const rows: RowOptions = { columns: null, hash: {}, ...options };
   async function* chunks() {
     yield Buffer.from(text);
   }

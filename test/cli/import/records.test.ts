@@ -2,7 +2,6 @@ import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { csvFormat } from "../../../src/cli/import/csv.ts";
-import { PLAIN_ROWS } from "../../../src/cli/import/fields.ts";
 import { type Format, jsonLines, MAX_ROW_BYTES, type Row, readRows } from "../../../src/cli/import/records.ts";
 import { requestOf as requestIn } from "../../../src/cli/import/request.ts";
 import { table } from "../../support/conformance.ts";
@@ -14,6 +13,8 @@ async function rowsOf(format: Format, bytes: Buffer, { chunk = bytes.length || 1
   return (await Array.fromAsync(readRows(chunks(), format))).flat();
 }
 
+/** Rows whose columns are named like fields. */
+const PLAIN_ROWS = { columns: null, hash: {} };
 const requestOf = (row: Row) => requestIn(row, PLAIN_ROWS);
 
 const HEADER = ["raw_key", "name", "actor_id", "metadata.a", "metadata.b"];
@@ -34,7 +35,7 @@ const contents = (rows: readonly Row[]) => rows.map(({ content }) => content);
 test("reads CSV however it is split into chunks", async () => {
   await fc.assert(
     fc.asyncProperty(csvFile, fc.integer({ min: 1, max: 40 }), async (text, chunk) => {
-      const rows = await rowsOf(csvFormat(), Buffer.from(text), { chunk });
+      const rows = await rowsOf(csvFormat(PLAIN_ROWS), Buffer.from(text), { chunk });
       const all = parse<Record<string, string>>(text, { bom: true, columns: true });
       const expected = all.filter((row) => Object.values(row).some((one) => one.trim() !== ""));
       const isRefused = (row: Record<string, string>) => Object.values(row).some((one) => /\n.*,|,.*\n/s.test(one));
@@ -49,7 +50,7 @@ test("reads CSV however it is split into chunks", async () => {
 
 test("a row has its line number", async () => {
   const csv = 'raw_key,name,actor_id,metadata.a\r\n\r\na,x,y,"a\r\nb"\r\n,,,\r\nc,x,y,';
-  expect((await rowsOf(csvFormat(), Buffer.from(csv))).map(({ row, line }) => [row, line])).toEqual([
+  expect((await rowsOf(csvFormat(PLAIN_ROWS), Buffer.from(csv))).map(({ row, line }) => [row, line])).toEqual([
     [1, 3],
     [2, 6],
   ]);
@@ -107,7 +108,7 @@ test.each(table(BAD_ROWS))("invalid row: %s", async (problem, line) => {
 
 test("maps CSV cells to the fields of a key", async () => {
   const csv = `raw_key,name,actor_id,scopes,ttl,metadata.env,metadata.a b\n${KEY},"a, b",c,read write,,prod,\n${KEY},n,c,"[""x""]",1h,,z`;
-  const [first, second] = (await rowsOf(csvFormat(), Buffer.from(csv))).map(requestOf);
+  const [first, second] = (await rowsOf(csvFormat(PLAIN_ROWS), Buffer.from(csv))).map(requestOf);
   expect(first).toMatchObject({ name: "a, b", scopes: ["read", "write"], metadata: { env: "prod" } });
   expect(first).not.toHaveProperty("ttl");
   expect(second).toMatchObject({ scopes: ["x"], ttl: "1h", metadata: { "a b": "z" } });
@@ -116,7 +117,7 @@ test("maps CSV cells to the fields of a key", async () => {
 test("reads the expiry of a row from a CSV cell, and from JSON as in the API", async () => {
   const csv = `raw_key,name,actor_id,expire_time\n${KEY},n,c,2030-01-02T03:04:05+01:00\n${KEY},n,c,\n`;
   const json = `{"raw_key":"${KEY}","name":"n","actor_id":"c","expire_time":"2030-01-02T02:04:05Z"}`;
-  const [first, second] = (await rowsOf(csvFormat(), Buffer.from(csv))).map(requestOf);
+  const [first, second] = (await rowsOf(csvFormat(PLAIN_ROWS), Buffer.from(csv))).map(requestOf);
   const [third] = (await rowsOf(jsonLines, Buffer.from(json))).map(requestOf);
   for (const request of [first, third]) {
     expect(request).toHaveProperty("expireTime.seconds", BigInt(Date.parse("2030-01-02T02:04:05Z") / 1000));
@@ -127,7 +128,7 @@ test("reads the expiry of a row from a CSV cell, and from JSON as in the API", a
 test("reads the addresses of a row from a CSV cell, and from JSON as in the API", async () => {
   const csv = `raw_key,name,actor_id,ip_restriction\n${KEY},n,c,10.0.0.0/8  ::1\n${KEY},n,c,\n`;
   const json = `{"raw_key":"${KEY}","name":"n","actor_id":"c","ip_restriction":{"allowed_cidrs":["10.0.0.0/8","::1"]}}`;
-  const [first, second] = (await rowsOf(csvFormat(), Buffer.from(csv))).map(requestOf);
+  const [first, second] = (await rowsOf(csvFormat(PLAIN_ROWS), Buffer.from(csv))).map(requestOf);
   const [third] = (await rowsOf(jsonLines, Buffer.from(json))).map(requestOf);
   for (const request of [first, third]) {
     expect(request).toMatchObject({ ipRestriction: { allowedCidrs: ["10.0.0.0/8", "::1"] } });
@@ -147,7 +148,7 @@ const CELLS_OF_SCOPES: readonly (readonly [string, readonly string[] | RegExp])[
 ];
 
 test.each(table(CELLS_OF_SCOPES))("scopes in a cell: %s", async (cell, expected) => {
-  const [row] = await rowsOf(csvFormat(), Buffer.from(`raw_key,name,actor_id,scopes\n${KEY},a,b,${cell}\n`));
+  const [row] = await rowsOf(csvFormat(PLAIN_ROWS), Buffer.from(`raw_key,name,actor_id,scopes\n${KEY},a,b,${cell}\n`));
   const request = row === undefined ? "no row" : requestOf(row);
   if (expected instanceof RegExp) expect(request).toEqual(expect.stringMatching(expected));
   else expect(request).toMatchObject({ scopes: expected });
@@ -177,7 +178,7 @@ const BAD_CSV: readonly (readonly [problem: string, lines: string | Buffer])[] =
 test.each(table(BAD_CSV))("an invalid CSV row %s; rows around it are read", async (problem, lines) => {
   const start = "raw_key,name,actor_id,metadata.a\n1,2,3,4\n";
   const file = Buffer.concat([start, lines, "\n1,2,3,4\n"].map((part) => Buffer.from(part)));
-  const rows = await rowsOf(csvFormat(), file);
+  const rows = await rowsOf(csvFormat(PLAIN_ROWS), file);
   expect(contents(rows)).toEqual([expect.anything(), expect.stringContaining(problem), expect.anything()]);
   expect(contents(rows)[1]).not.toContain(KEY);
 });
@@ -207,7 +208,7 @@ test("whatever stray quotes do, each line is imported as it is, or is named by a
         row[column] = `${row[column]?.slice(0, at)}${text}${row[column]?.slice(at)}`;
       }
       const text = texts.map((cells) => `${cells.join(",")}\n`).join("");
-      const rows = await rowsOf(csvFormat(), Buffer.from(`${header}\n${text}`)).catch(({ message }) => {
+      const rows = await rowsOf(csvFormat(PLAIN_ROWS), Buffer.from(`${header}\n${text}`)).catch(({ message }) => {
         expect(message).toMatch(/^file: line \d+ opens a quote that is never closed$/);
         return null;
       });
@@ -245,7 +246,7 @@ const BAD_FILES: readonly (readonly [problem: string, file: string | Buffer])[] 
 ];
 
 test.each(table(BAD_FILES))("a file is refused, without quoting it: %s", async (problem, file) => {
-  const read = rowsOf(csvFormat(), Buffer.from(file), { chunk: 262_144 });
+  const read = rowsOf(csvFormat(PLAIN_ROWS), Buffer.from(file), { chunk: 262_144 });
   await expect(read).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.stringContaining(problem) });
   await expect(read).rejects.not.toMatchObject({ message: expect.stringContaining(KEY) });
 });
@@ -260,7 +261,7 @@ test("JSON Lines that cannot be read name the cause too", async () => {
 
 test("cells of metadata may have line breaks", async () => {
   const [row] = await rowsOf(
-    csvFormat(),
+    csvFormat(PLAIN_ROWS),
     Buffer.from(`${START_OF_FILE},metadata.note\n${KEY},a,b,"first, and\nsecond"\n`),
   );
   expect(row?.content).toMatchObject({ "metadata.note": "first, and\nsecond" });
