@@ -12,7 +12,7 @@ export async function doctor(options: OutputOptions): Promise<void> {
   const unknown = findUnknownVariables().map((text) => warning(text, "correct its name, or remove the variable"));
   const checked = invalid.length > 0 ? named("configuration", invalid) : await runChecks(readConfig(), systemClock);
   const findings = [...checked, ...named("configuration", unknown)];
-  if (options.json === true) await writeJson({ findings: findings.map((finding) => ({ ...finding })) });
+  if (options.json === true) await writeJson({ findings });
   else await write(findings.map(lineOf));
   if (findings.some(({ level }) => level === "error")) process.exitCode = 1;
 }

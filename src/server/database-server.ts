@@ -5,24 +5,16 @@ import { type EmbeddedOptions, startEmbeddedPostgres } from "../embedded-postgre
 import { openSchema, prepareOwned } from "../postgres/migrations/schema.ts";
 import type { Config } from "./config/config.ts";
 
-/** The configured PostgreSQL server, or the embedded one, which only this module uses. */
-export interface DatabaseServer {
-  /** URL with the role of the servers. */
-  readonly url: string;
-  /** Migrates the schema if this role may, and returns the applied migrations. */
-  prepareSchema(): Promise<readonly string[]>;
-  /** Stops the embedded server unless another process started it. */
-  stop(): Promise<void>;
-}
-
-/** Options of the embedded server. */
 export type EmbeddedStart = Pick<EmbeddedOptions, "log" | "ifRunning" | "onLaunched" | "settings">;
 
-/** Returns the configured server, or starts the embedded one. @throws KeyholdError `DATABASE_UNAVAILABLE` */
+/**
+ * Returns the configured server, or starts the embedded one, which only this module uses. Its URL has the role of the servers;
+ * `prepareSchema` migrates the schema if this role may, and returns the applied migrations. @throws KeyholdError `DATABASE_UNAVAILABLE`
+ */
 export async function openDatabaseServer(
   { databaseUrl, databaseListenUrl, dataDir }: Pick<Config, "databaseUrl" | "databaseListenUrl" | "dataDir">,
   options: EmbeddedStart,
-): Promise<DatabaseServer> {
+) {
   if (databaseUrl !== null) {
     // A transaction pooler would release the lock of the migrations to other clients.
     const prepareSchema = () => openSchema(databaseListenUrl ?? databaseUrl);

@@ -1,21 +1,19 @@
 import { Pool } from "../../postgres/connection/pool.ts";
 import { findPending, readMigrations } from "../../postgres/migrations/migrate.ts";
 import type { Config } from "../../server/config/config.ts";
-import { type DatabaseServer, hasEmbeddedFiles, openDatabaseServer } from "../../server/database-server.ts";
+import { hasEmbeddedFiles, openDatabaseServer } from "../../server/database-server.ts";
 import { explain } from "../failure.ts";
-import { type DatabaseContext, error, type Finding, ok } from "./finding.ts";
+import { error, ok } from "./finding.ts";
 
 /** Milliseconds. Checks count all keys. */
 const STATEMENT_TIMEOUT = 60_000;
 
-type Opened = Pick<DatabaseContext, "database" | "url" | "pending" | "hasSchema"> & { close(): Promise<void> };
-
 /** Opens the database as a server does, without changing its schema. An embedded database that is not running is started meanwhile. */
-export async function openDatabase(config: Config): Promise<Opened | Finding> {
+export async function openDatabase(config: Config) {
   const isEmbedded = config.databaseUrl === null;
   if (isEmbedded && !hasEmbeddedFiles(config.dataDir))
     return ok("the embedded database will be created at first start");
-  let server: DatabaseServer;
+  let server: Awaited<ReturnType<typeof openDatabaseServer>>;
   try {
     server = await openDatabaseServer(config, { ifRunning: "attach", log: () => {} });
   } catch (reason) {
@@ -30,6 +28,7 @@ export async function openDatabase(config: Config): Promise<Opened | Finding> {
   try {
     await database.run((sql) => sql`SELECT`);
     const migrations = await readMigrations();
+    // The migrations that the schema lacks, or why the role cannot read them.
     const pending = await database.run((sql) => findPending(sql, migrations)).catch((reason: Error) => reason);
     return { database, url: server.url, pending, hasSchema: Array.isArray(pending) && pending.length === 0, close };
   } catch (reason) {

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { Database } from "../../postgres/connection/pool.ts";
 import type { Config } from "../../server/config/config.ts";
 import type { Rings } from "../../server/root-secrets/rings.ts";
+import type { openDatabase } from "./database.ts";
 
 /** The result of a check, for people and programs. Contains no secret. */
 export interface Finding {
@@ -11,7 +11,6 @@ export interface Finding {
   readonly remedy: string | null;
 }
 
-/** The input of a check. */
 export interface CheckContext {
   readonly config: Config;
   readonly clock: Clock;
@@ -20,15 +19,7 @@ export interface CheckContext {
 }
 
 /** The input of a check of a reachable database. */
-export interface DatabaseContext extends CheckContext {
-  readonly database: Database;
-  /** The connection URL with the role of the servers. */
-  readonly url: string;
-  /** The migrations that the schema lacks, or why the role cannot read them. */
-  readonly pending: readonly string[] | Error;
-  /** Whether the database has the schema of this version, readable by the role. */
-  readonly hasSchema: boolean;
-}
+export type DatabaseContext = CheckContext & Exclude<Awaited<ReturnType<typeof openDatabase>>, Finding>;
 
 /** A check. It changes nothing; an exception becomes an error finding. */
 export type Check<P extends CheckContext = CheckContext> = (context: P) => Promise<readonly Finding[]>;

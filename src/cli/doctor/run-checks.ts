@@ -25,7 +25,6 @@ import {
 import { openDatabase } from "./database.ts";
 import { type Check, type CheckContext, type DatabaseContext, error, type Finding, ok } from "./finding.ts";
 
-/** Checks by the name in findings. */
 type Checks<C> = Readonly<Record<string, C>>;
 
 /** Checks that run even if the database is unreachable. */
@@ -41,7 +40,6 @@ const LOCAL_CHECKS: Checks<Check> = {
   root_secret: checkRootSecretFile,
 };
 
-/** Checks of a reachable database. */
 const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
   database_version: checkVersion,
   schema: checkSchema,
@@ -60,10 +58,7 @@ const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
   hash_secrets: checkHashSecrets,
 };
 
-/** A finding with the name of its check. */
-export interface NamedFinding extends Finding {
-  readonly check: string;
-}
+export type NamedFinding = ReturnType<typeof named>[number];
 
 /** Runs all checks. They change nothing; a check that fails does not stop the others. */
 export async function runChecks(config: Config, clock: Clock): Promise<NamedFinding[]> {
@@ -96,7 +91,6 @@ async function runAll<C extends CheckContext>(checks: Checks<Check<C>>, context:
   return found;
 }
 
-/** Returns the findings of a check with its name. */
-export function named(check: string, findings: readonly Finding[]): NamedFinding[] {
+export function named(check: string, findings: readonly Finding[]) {
   return findings.map((finding) => ({ check, ...finding }));
 }

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { counter, gauge, type Sample } from "../../observability/metrics/family.ts";
 import type { Scrape } from "../../observability/metrics/port.ts";
 import { createSource, mergedText } from "../../observability/metrics/source.ts";
-import type { Config } from "../../server/config/config.ts";
+import { type Config, OUTSIDE_POOL } from "../../server/config/config.ts";
 import { uncaughtMetric } from "../../server/metrics.ts";
 import { announce, openForServing, withMetricsPort } from "../../server/start.ts";
 import { releaseYoungGeneration } from "../heap.ts";
@@ -65,9 +65,6 @@ function uncaughtByWorker({ counts }: WorkerPool, uncaught: Uncaught): Sample[] 
 function maxConnections({ databasePoolSize }: Config, count: number): number {
   return Math.max(100, (count + 1) * (databasePoolSize + OUTSIDE_POOL) + RESERVED);
 }
-
-/** Connections of a worker outside its pool, with a margin. */
-const OUTSIDE_POOL = 10;
 
 /** Connections for commands and administrators. */
 const RESERVED = 20;

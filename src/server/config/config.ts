@@ -26,7 +26,6 @@ import {
   postgresUrl,
 } from "./values.ts";
 
-/** The configuration of a server. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
@@ -104,18 +103,22 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     const text = get(name);
     return text === undefined ? null : parse(text, name);
   };
-  const databaseUrl = get("KEYHOLD_DATABASE_URL") ?? null;
+  const databaseUrl = optional("KEYHOLD_DATABASE_URL", postgresUrl);
+  const sameDatabase = (text: string, name: string) => {
+    if (databaseUrl === null) throw invalidArgument(name, "requires KEYHOLD_DATABASE_URL");
+    return postgresUrl(text, name);
+  };
   const port = integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535);
   const config = {
     host: get("KEYHOLD_HOST") ?? "127.0.0.1",
     port,
     tls: toTls(get),
     /** Null for the embedded database in `dataDir`. */
-    databaseUrl: databaseUrl === null ? null : postgresUrl("KEYHOLD_DATABASE_URL", databaseUrl),
+    databaseUrl,
     /** URL for connections that receive notifications; null: `databaseUrl`. */
-    databaseListenUrl: otherUrl("KEYHOLD_DATABASE_LISTEN_URL", get("KEYHOLD_DATABASE_LISTEN_URL"), databaseUrl),
+    databaseListenUrl: optional("KEYHOLD_DATABASE_LISTEN_URL", sameDatabase),
     /** URL of the owner of the schema, for `keyhold migrate` only; null: `databaseUrl`. */
-    databaseMigrateUrl: otherUrl("KEYHOLD_DATABASE_MIGRATE_URL", get("KEYHOLD_DATABASE_MIGRATE_URL"), databaseUrl),
+    databaseMigrateUrl: optional("KEYHOLD_DATABASE_MIGRATE_URL", sameDatabase),
     /** TTL of the lease: how long a server may answer from its cache without contact to the database, in milliseconds. */
     leaseTtl: parseDuration(get("KEYHOLD_LEASE_TTL") ?? "3s", "KEYHOLD_LEASE_TTL", LEASE_BOUNDS),
     /** Milliseconds after the lease during which cached verdicts are returned, marked as stale; 0: never. */
@@ -144,7 +147,6 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: networks("KEYHOLD_TRUSTED_PROXIES", get("KEYHOLD_TRUSTED_PROXIES")),
-    /** The endpoints for gateways. */
     gateways: toGateways(get),
     /** Limit of calls per second without a credential from one address; null: none. */
     publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),
@@ -213,12 +215,8 @@ const LEASE_BOUNDS: DurationBounds = { min: 1_000, max: 60_000 };
 /** In milliseconds. */
 const STALE_GRACE_BOUNDS: DurationBounds = { min: 0, max: 86_400_000 };
 
-/** Validates another URL of the same database. */
-function otherUrl(name: string, url: string | undefined, databaseUrl: string | null): string | null {
-  if (url === undefined) return null;
-  if (databaseUrl === null) throw invalidArgument(name, "requires KEYHOLD_DATABASE_URL");
-  return postgresUrl(name, url);
-}
+/** Connections of a process outside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE), with a margin. */
+export const OUTSIDE_POOL = 10;
 
 /** `name` is the variable, or the equivalent option of the command. */
 export function toWorkers(name: string, text: string): number | "auto" {

@@ -4,7 +4,6 @@ import { invalidArgument } from "../../domain/errors.ts";
 import type { CredentialPlace } from "../../lib/request-credential.ts";
 import { type Get, integer, list, names, networks } from "./values.ts";
 
-/** The protocols of gateways. */
 const GATEWAYS = ["forward-auth", "ext-authz"] as const;
 
 /** Returns the configuration for gateways. Throws `INVALID_ARGUMENT` naming the variable. */
@@ -17,7 +16,6 @@ export function toGateways(get: Get) {
     /** Empty: the endpoints do not exist. */
     protocols: names("KEYHOLD_GATEWAYS", get("KEYHOLD_GATEWAYS"), GATEWAYS),
     callers: names("KEYHOLD_GATEWAY_CALLERS", get("KEYHOLD_GATEWAY_CALLERS") ?? "token", GATEWAY_CALLER_METHODS),
-    /** Canonical CIDR blocks of gateways. */
     networks: networks("KEYHOLD_GATEWAY_NETWORKS", get("KEYHOLD_GATEWAY_NETWORKS")),
     /** A file with the certificates of the CA of gateways; null: no client certificate is requested. */
     clientCaFile: get("KEYHOLD_GATEWAY_CLIENT_CA_FILE") ?? null,

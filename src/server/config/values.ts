@@ -2,7 +2,6 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { parseNetworks } from "../../lib/client-address.ts";
 import { parseConnectionUrl } from "../../postgres/connection/connection-url.ts";
 
-/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Returns the value of a variable; undefined if it is not set or empty. */
@@ -41,7 +40,7 @@ export function networks(name: string, text: string | undefined): readonly strin
 }
 
 /** Returns the text unchanged. Errors do not contain it because it may include a password. */
-export function postgresUrl(name: string, text: string): string {
+export function postgresUrl(text: string, name: string): string {
   parseConnectionUrl(text, name);
   return text;
 }

@@ -1,6 +1,6 @@
 import { isLoopbackHost } from "../../../lib/host-names.ts";
 import { UNCHECKED_TLS_MODES } from "../../../postgres/connection/connect.ts";
-import { addressOf, type Host, parseConnectionUrl } from "../../../postgres/connection/connection-url.ts";
+import { addressOf, parseConnectionUrl } from "../../../postgres/connection/connection-url.ts";
 import { type HostReport, readHosts } from "../../../postgres/connection/hosts.ts";
 import { type Check, error, type Finding, ok, warning } from "../finding.ts";
 
@@ -16,8 +16,8 @@ export function evaluateUrl(name: string, text: string | null): Finding[] {
   if (text === null) return [];
   const { hosts, parameters } = parseConnectionUrl(text, name);
   const remote = hosts
-    .filter(isRemote)
-    .map((host) => host.name)
+    .filter((host) => !host.name.startsWith("/") && !isLoopbackHost(addressOf(host)))
+    .map(({ name }) => name)
     .join(", ");
   if (remote.length === 0) return [];
   const isChecked = parameters.get("sslrootcert") === "system";
@@ -28,10 +28,6 @@ export function evaluateUrl(name: string, text: string | null): Finding[] {
     : "without TLS";
   const message = `${name} connects to ${remote} ${lack}: traffic can be intercepted and modified`;
   return [warning(message, `add sslmode=verify-full to ${name}`)];
-}
-
-function isRemote(host: Host): boolean {
-  return !host.name.startsWith("/") && !isLoopbackHost(addressOf(host));
 }
 
 /** Timeout per host in milliseconds. */

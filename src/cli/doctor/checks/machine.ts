@@ -6,7 +6,6 @@ import { type Check, error, type Finding, ok, warning } from "../finding.ts";
 
 const GIB = 1024 ** 3;
 
-/** Checks the data directory of the embedded database. */
 export const checkDataFolder: Check = async ({ config: { databaseUrl, dataDir } }) => {
   if (databaseUrl !== null) return [];
   const found = await stat(dataDir).catch(() => null);

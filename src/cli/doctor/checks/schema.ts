@@ -18,7 +18,6 @@ function notReadable(reason: Error): Finding {
 const SPLIT =
   "create a role for the servers (CREATE ROLE … LOGIN), set it in KEYHOLD_DATABASE_URL, and run `keyhold migrate` with the owner's URL in KEYHOLD_DATABASE_MIGRATE_URL";
 
-/** Checks that the servers' role has the privileges it needs and no others. */
 export const checkRights: Check<DatabaseContext> = async ({ database, hasSchema }) => {
   if (!hasSchema) return [];
   const { role, isSuperuser, isOwner, mayCreate, missing, needless } = await database.run(readRights);

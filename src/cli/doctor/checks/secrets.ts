@@ -6,15 +6,13 @@ import type { Config } from "../../../server/config/config.ts";
 import { hasEmbeddedFiles } from "../../../server/database-server.ts";
 import { readRootSecrets, rootSecretFileOf } from "../../../server/root-secrets/file.ts";
 import { isNeeded, type RootSecretUse, takeInventory } from "../../../server/root-secrets/inventory.ts";
-import { deriveRings, type Rings } from "../../../server/root-secrets/rings.ts";
+import { deriveRings } from "../../../server/root-secrets/rings.ts";
 import { isInUse, type SigningKeyRecord, unwrapSigningKey } from "../../../token/signing-key.ts";
 import { explain } from "../../failure.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 /** Returns the server keys, or what is wrong with the root secrets; no keys if the first start will create the root secret. */
-export async function readRings(
-  config: Config,
-): Promise<{ readonly rings: Rings | null; readonly findings: readonly Finding[] }> {
+export async function readRings(config: Config) {
   try {
     return { rings: deriveRings(await readRootSecrets(config)), findings: [] };
   } catch (reason) {

@@ -5,6 +5,7 @@ import {
   readServerSettings,
   type ServerSettings,
 } from "../../../postgres/connection/server-settings.ts";
+import { OUTSIDE_POOL } from "../../../server/config/config.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
 /** The oldest supported release (postgresql.org/support/versioning). The tests run on 18. */
@@ -74,9 +75,6 @@ const checkOwnClock: Check<DatabaseContext> = async ({ database, clock }) => {
   if (difference >= CLOCK_ERROR) return [error(message, CLOCK_REMEDY)];
   return [difference >= CLOCK_WARNING ? warning(message, CLOCK_REMEDY) : ok(message)];
 };
-
-/** Connections of a process outside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE). */
-const OUTSIDE_POOL = 10;
 
 const REMEDY = "raise max_connections, or lower KEYHOLD_DATABASE_POOL_SIZE or the number of workers";
 
