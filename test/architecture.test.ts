@@ -224,7 +224,7 @@ const REACTION = new RegExp(
 /** The number of `REACTION`s in each file, after each was checked: none outlives its call in something that lives longer. */
 const CHECKED_REACTIONS = {
   "once in the life of a process, server or worker": `cli/import/run 1, cli/log 1, cli/signals 3, cli/uncaught 2, cli/keys/bulk 1,
-    cli/workers/reassign-connections 3, cli/workers/worker-pool 2, cli/workers/worker-process 6, cli/workers/worker 4,
+    cli/workers/reassign-connections 3, cli/workers/worker-pool 2, cli/workers/worker-process 6, cli/workers/worker 5,
     hashing/slow/hash-worker 2, embedded-postgres/pid-file 2, embedded-postgres/postmaster 2, embedded-postgres/shutdown 2,
     lib/supervise 5, server/start 1, transport/transport 1`,
   "once in the life of a connection or session": `embedded-postgres/socket 2, postgres/connection/client-socket 1, postgres/cluster/notify-probe 1,

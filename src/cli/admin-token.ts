@@ -16,19 +16,16 @@ import { getKey } from "../keys/read.ts";
 import { updateKey } from "../keys/update.ts";
 import { writeServerLog } from "../postgres/connection/server-log.ts";
 import { withResources } from "./command.ts";
+import type { IssueOptions } from "./keys/create.ts";
 import { ipRestrictionTo } from "./options.ts";
 import type { OutputOptions } from "./output.ts";
 import { writeMessage } from "./rest-json.ts";
 import { outputSecret, type SecretOptions } from "./secret-output.ts";
 
-interface AdminTokenOptions extends SecretOptions {
-  readonly name: string;
-  readonly scope?: readonly string[];
-  readonly actor: string;
-  readonly restrictTo?: readonly string[];
-  readonly ttl?: string;
-  readonly allowIp?: readonly string[];
-}
+type AdminTokenOptions = Pick<
+  IssueOptions,
+  "name" | "scope" | "actor" | "restrictTo" | "ttl" | "allowIp" | keyof SecretOptions
+>;
 
 /** The lifetime of a token that does not expire. */
 const NO_EXPIRY = "none";

@@ -40,17 +40,13 @@ const HEADER = ["NAME", "VERSION", "STATE", "LEASE AGE", "LEASE", "FEED LAG", "S
 
 function toJson({ name, version, leaseAge, ttl, feedLag, joinTime }: NodeStatus) {
   const times = { lease_age_ms: leaseAge, lease_ms: ttl, feed_lag_ms: feedLag, join_time: joinTime.toISOString() };
-  return { name, version, state: stateOf({ leaseAge, ttl }), ...times };
+  return { name, version, state: leaseAge <= ttl ? "live" : "gone", ...times };
 }
 
-function stateOf({ leaseAge, ttl }: Pick<NodeStatus, "leaseAge" | "ttl">): string {
-  return leaseAge <= ttl ? "live" : "gone";
-}
-
-function columnsOf({ name, version, leaseAge, ttl, feedLag, joinTime }: NodeStatus): Cell[] {
-  const state = stateCell(stateOf({ leaseAge, ttl }));
+function columnsOf(node: NodeStatus): Cell[] {
+  const { name, version, state, lease_age_ms: age, lease_ms: lease, feed_lag_ms: feedLag, join_time } = toJson(node);
   const lag = feedLag === null ? "-" : `${feedLag.toFixed(1)} ms`;
-  return [name, version, state, seconds(leaseAge), seconds(ttl), lag, fieldCell("join_time", joinTime.toISOString())];
+  return [name, version, stateCell(state), seconds(age), seconds(lease), lag, fieldCell("join_time", join_time)];
 }
 
 function seconds(milliseconds: number): string {

@@ -4,7 +4,6 @@ import { write } from "./output.ts";
 /** A command, by its words after the program name such as `keys issue`, with its subcommands and choices of arguments. */
 export type Node = ReturnType<typeof nodeOf>;
 
-/** A word that can be completed. */
 type Choice = Node["commands"][number];
 
 type OptionNode = Node["options"][number];
@@ -109,7 +108,6 @@ if [[ $funcstack[1] == _keyhold ]]; then _keyhold "$@"; else compdef _keyhold ke
 `;
 }
 
-/** Returns a script for fish. */
 export function fishScript(nodes: readonly Node[]): string {
   return `# fish completion for keyhold
 function __keyhold_at

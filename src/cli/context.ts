@@ -6,16 +6,12 @@ import { readIfExists, replaceFile } from "../lib/whole-file.ts";
 import { serverUrl } from "../server/config/values.ts";
 
 /** The server that `keyhold login` has stored. Contains no token, only the path of its file. */
-export interface Context {
-  readonly url: string;
-  readonly tokenFile: string | null;
-  readonly caFile: string | null;
-}
+type Context = NonNullable<Awaited<ReturnType<typeof readContext>>>;
 
 const REMEDY = "run `keyhold login` again, or remove the file";
 
 /** Reads a context; null if there is none. Throws `INVALID_ARGUMENT` if others may read or change it, since it says where tokens are sent. */
-export async function readContext(path: string): Promise<Context | null> {
+export async function readContext(path: string) {
   const text = await readIfExists(path);
   if (text === null) return null;
   if (process.platform !== "win32" && ((await stat(path)).mode & 0o077) !== 0)

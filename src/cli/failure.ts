@@ -21,7 +21,6 @@ const BY_CODE: ReadonlyMap<Code, number> = new Map([
   [Code.DeadlineExceeded, EXIT_STATUS.unavailable],
 ]);
 
-/** Returns the exit status of an error. */
 export function exitStatus(error: unknown): number {
   const wire = toWireError(error);
   if (errorReason(wire) === "CREDENTIAL_INVALID") return EXIT_STATUS.invalidCredential;

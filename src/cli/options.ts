@@ -10,7 +10,6 @@ export function withJson(command: Command): Command {
   return command.option("--json", "print output and errors as JSON");
 }
 
-/** Adds the options of commands that call a running server. */
 export function withRemote(command: Command): Command {
   return withJson(command)
     .option("--url <url>", "server URL (default: KEYHOLD_URL, or http://127.0.0.1:4420)")
@@ -122,7 +121,6 @@ export function wholeNumber(text: string): number {
   return text === "0" ? 0 : positiveInteger(text);
 }
 
-/** Returns the help text of example command lines. */
 export function examples(lines: readonly string[]): string {
   return ["", "Examples:", ...lines.map((line) => `  ${line}`)].join("\n");
 }

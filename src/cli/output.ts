@@ -2,7 +2,6 @@ import { styleText } from "node:util";
 import { systemClock } from "../lib/clock.ts";
 import type { JsonObject, JsonValue } from "../lib/json.ts";
 
-/** Options of every command with output. */
 export interface OutputOptions {
   readonly json?: boolean;
   /** The field of which only the value is printed. */
@@ -39,7 +38,6 @@ export function write(text: Text, stream: NodeJS.WriteStream = process.stdout): 
   });
 }
 
-/** Writes a line for people to stderr. */
 export function note(text: Text): void {
   void write([text, "\n"], process.stderr);
 }
@@ -72,7 +70,6 @@ export function jsonText(value: JsonValue): string {
   return escapeInJson(JSON.stringify(value));
 }
 
-/** Writes one line of JSON. */
 export function writeJson(value: JsonValue): Promise<void> {
   return write(`${jsonText(value)}\n`);
 }
@@ -97,10 +94,8 @@ export function writeObject(json: JsonObject, options: OutputOptions): Promise<v
   return options.json === true ? writeJson(json) : writeFields(json);
 }
 
-/** A cell of a table. */
 export type Cell = string | Styled;
 
-/** Returns the cells of a header. */
 export function headerOf(titles: readonly string[]): Styled[] {
   return titles.map((text) => ({ text, style: "bold" }));
 }
@@ -138,7 +133,6 @@ const STATE_STYLES: Readonly<Record<string, Style>> = {
   FAIL: "red",
 };
 
-/** Formats a state with its colour. */
 export function stateCell(text: string): Cell {
   const style = STATE_STYLES[text];
   return style === undefined ? text : { text, style };

@@ -28,7 +28,6 @@ export function createProgram(isJson = false): Command {
   return program;
 }
 
-/** Formats a usage error in the error format of REST. */
 function usageInJson(text: string): string {
   const message = text.trim().replace(/^error: /, "");
   return `${jsonText({ error: { code: 400, message, status: "INVALID_ARGUMENT", details: [] } })}\n`;

@@ -3,24 +3,17 @@ import { ERASE_LINE, write } from "./output.ts";
 /** Milliseconds between updates, which overwrite the line on a terminal and append lines elsewhere. */
 const [ON_TERMINAL, IN_LOG] = [200, 10_000];
 
-/** The progress of a command. */
-interface State {
-  /** Number of processed items. */
+interface Progress {
   readonly items: number;
   /** Progress in the unit of the total, such as bytes. */
   readonly done: number;
-}
-
-interface Progress extends State {
   /** 0 if it is unknown. */
   readonly total: number;
   readonly failed: number;
 }
 
-export type ProgressBar = ReturnType<typeof createProgressBar>;
-
 /** Rates exclude what was done at `start`, such as by an earlier run; without it, what the first progress has, which is not shown. */
-export function createProgressBar(stream: NodeJS.WriteStream, unit: string, start?: State) {
+export function createProgressBar(stream: NodeJS.WriteStream, unit: string, start?: Pick<Progress, "items" | "done">) {
   const { isTTY } = stream;
   let [first, began] = [start, performance.now()];
   let last = isTTY ? Number.NEGATIVE_INFINITY : began;

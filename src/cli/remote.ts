@@ -9,7 +9,6 @@ import { readInput } from "./credential-input.ts";
 import type { OutputOptions } from "./output.ts";
 import { shownPath } from "./redact.ts";
 
-/** Options of commands that call a running server. */
 export interface RemoteOptions extends OutputOptions {
   readonly url?: string;
   readonly tokenFile?: string;

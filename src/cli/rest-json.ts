@@ -6,7 +6,7 @@ import { file_keyhold_v2alpha1_imported_api_keys } from "../../gen/keyhold/v2alp
 import { file_keyhold_v2alpha1_issued_api_keys } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { file_keyhold_v2alpha1_self_service } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { invalidArgument } from "../domain/errors.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../lib/json.ts";
+import { isJsonObject, type JsonObject } from "../lib/json.ts";
 import { fieldCell, headerOf, jsonText, note, type OutputOptions, tableText, write, writeObject } from "./output.ts";
 
 const registry = createRegistry(
@@ -42,17 +42,13 @@ export function fieldOf(message: Message, path: string): string {
   const name = first === "id" ? names.find((field) => field.endsWith("_id")) : names.find((field) => field === first);
   if (name === undefined) throw invalidArgument("--output", `must be one of id, ${names.join(", ")}`);
   const value = restJson(message)[name];
-  return scriptValue(rest.length > 0 && isJsonObject(value) ? value[rest.join(".")] : value);
-}
-
-function scriptValue(value: JsonValue | undefined): string {
-  if (value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  const selected = rest.length > 0 && isJsonObject(value) ? value[rest.join(".")] : value;
+  return typeof selected === "string" ? selected : (JSON.stringify(selected) ?? "");
 }
 
 /** Writes messages page by page: as a JSON array with one per line, as the values of one field, or as a table with these titles by field. */
 export async function writeList(
-  pages: AsyncIterable<readonly Message[]>,
+  pages: AsyncIterable<readonly Message[]> | Iterable<readonly Message[]>,
   titles: Readonly<Record<string, string>>,
   none: string,
   { json = false, output }: OutputOptions,
@@ -60,6 +56,7 @@ export async function writeList(
   const fields = Object.keys(titles);
   let isFirst = true;
   for await (const messages of pages) {
+    if (messages.length === 0) continue;
     if (output !== undefined) await write(messages.map((message) => `${fieldOf(message, output)}\n`));
     else if (json)
       await write((isFirst ? "[\n" : ",\n") + messages.map((message) => jsonText(restJson(message))).join(",\n"));

@@ -2,7 +2,7 @@ import { open, unlink } from "node:fs/promises";
 import type { Message } from "@bufbuild/protobuf";
 import { invalidArgument } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../lib/json.ts";
-import { type OutputOptions, write, writeFields, writeJson } from "./output.ts";
+import { type OutputOptions, write, writeFields, writeJson, writeObject } from "./output.ts";
 import { shownPath } from "./redact.ts";
 import { fieldOf, restJson } from "./rest-json.ts";
 
@@ -11,13 +11,12 @@ export interface SecretOptions extends OutputOptions {
   readonly out?: string;
 }
 
-/** The result of a call that creates a secret. */
-export interface CreatedSecret {
+interface CreatedSecret {
   readonly secret: string;
   /** The server's response, which contains the secret. */
   readonly answer: Message;
   /** The part of the response for people. */
-  readonly record: Message | undefined;
+  readonly record: Message;
 }
 
 /**
@@ -28,10 +27,10 @@ export async function outputSecret(options: SecretOptions, create: () => Promise
   if (options.output !== undefined && options.out === undefined)
     throw invalidArgument("--output", "requires --out; otherwise the secret is written to stdout");
   if (options.out !== undefined) return toFile(options.out, options, create);
-  const created = await create();
-  if (options.json === true) return writeJson(restJson(created.answer));
-  await writeFields(recordOf(created), process.stderr);
-  await write(`${created.secret}\n`);
+  const { secret, answer, record } = await create();
+  if (options.json === true) return writeJson(restJson(answer));
+  await writeFields(without(secret, restJson(record)), process.stderr);
+  await write(`${secret}\n`);
 }
 
 /** Creates the file (mode 0600) before the secret, so that the secret cannot be lost. Rejects if the file exists. */
@@ -39,19 +38,14 @@ async function toFile(path: string, options: OutputOptions, create: () => Promis
   await using file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     throw invalidArgument("--out", `${shownPath(path)} cannot be created (${error.code})`);
   });
-  const created = await create().catch(async (error: unknown) => {
+  const { secret, answer, record } = await create().catch(async (error: unknown) => {
     await unlink(path);
     throw error;
   });
-  await file.writeFile(`${created.secret}\n`);
+  await file.writeFile(`${secret}\n`);
   await file.sync();
-  const { secret, answer, record } = created;
-  if (options.output !== undefined && record !== undefined) return write(`${fieldOf(record, options.output)}\n`);
-  await (options.json === true ? writeJson(without(secret, restJson(answer))) : writeFields(recordOf(created)));
-}
-
-function recordOf({ secret, record }: CreatedSecret): JsonObject {
-  return record === undefined ? {} : without(secret, restJson(record));
+  if (options.output !== undefined) return write(`${fieldOf(record, options.output)}\n`);
+  await writeObject(without(secret, restJson(options.json === true ? answer : record)), options);
 }
 
 /** Removes the secret from the response, whose shape stays the same for scripts. */

@@ -13,7 +13,6 @@ import { headerOf, note, type OutputOptions, tableText, write, writeJson, writeR
 
 const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "HASH SECRETS", "VERDICT"];
 
-/** Lists the root secrets and what still depends on each. */
 export function listSecrets({ json = false }: OutputOptions): Promise<void> {
   return withResources(async ({ lists, rings, signing, hashing }) => {
     const stored = { signingKeys: await signing.store.list(), hashing: await hashing.rewrap.store.read() };

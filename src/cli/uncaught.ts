@@ -21,7 +21,6 @@ export function watchUncaught(logger: Logger, onUncaught: () => void = () => {})
     first.resolve("uncaught exception");
   });
   return {
-    /** Returns their number. */
     count: () => count,
     /**
      * Resolves when the process must shut down: with `signal`, or on the first uncaught exception. Before this is called there are no calls

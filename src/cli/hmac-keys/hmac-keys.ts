@@ -13,7 +13,6 @@ const ENCODINGS = {
 
 type CreateOptions = RemoteOptions & CredentialOptions & { readonly encoding: keyof typeof ENCODINGS };
 
-/** Stores the key of an HMAC, which is read from stdin or a file. */
 export async function createHmacKey(hmacKeyId: string, options: CreateOptions): Promise<void> {
   const { hmacKeys } = await openRemote(options);
   const key = await readCredential(options, "HMAC key");
@@ -29,11 +28,8 @@ const COLUMNS = {
 
 export async function listHmacKeys(options: RemoteOptions): Promise<void> {
   const { hmacKeys } = await openRemote(options);
-  const pages = async function* () {
-    const { hmacKeys: keys } = await hmacKeys.listHmacKeys({});
-    if (keys.length > 0) yield keys;
-  };
-  await writeList(pages(), COLUMNS, "no HMAC keys", options);
+  const { hmacKeys: keys } = await hmacKeys.listHmacKeys({});
+  await writeList([keys], COLUMNS, "no HMAC keys", options);
 }
 
 export async function deleteHmacKey(hmacKeyId: string, options: RemoteOptions): Promise<void> {

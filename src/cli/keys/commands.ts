@@ -146,7 +146,6 @@ function addCredentialCommands(keys: Command): void {
     .action(async (_dash, options) => (await import("./credentials.ts")).derive(options));
 }
 
-/** Adds `keyhold keys bulk-revoke` and `bulk-disable`. */
 function addBulk(keys: Command): void {
   withBulk(keys.command("bulk-revoke"))
     .description("permanently revoke all keys that match a filter, and all tokens derived from those keys")

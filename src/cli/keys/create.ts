@@ -20,14 +20,16 @@ export interface NewKeyOptions extends RemoteOptions {
   readonly requestId?: string;
 }
 
-export async function issue(options: NewKeyOptions & SecretOptions & { restrictTo?: string[] }): Promise<void> {
+export type IssueOptions = NewKeyOptions & SecretOptions & { readonly restrictTo?: string[] };
+
+export async function issue(options: IssueOptions): Promise<void> {
   const { issuedApiKeys } = await openRemote(options);
   await outputSecret(options, async () => {
     const restrictedToActorIds = options.restrictTo ?? [];
     const answer = await issuedApiKeys.createIssuedApiKey({ ...fieldsOf(options), restrictedToActorIds });
     const { secret, issuedApiKey } = answer;
     if (secret === undefined) throw repeatedRequest(issuedApiKey?.keyId);
-    return { secret, answer, record: issuedApiKey };
+    return { secret, answer, record: issuedApiKey ?? answer };
   });
 }
 
@@ -76,6 +78,6 @@ export async function rotate(keyId: string, { gracePeriod, ...options }: RotateO
   const { issuedApiKeys } = await openRemote(options);
   await outputSecret(options, async () => {
     const answer = await issuedApiKeys.rotateIssuedApiKey({ keyId, gracePeriod });
-    return { secret: answer.secret, answer, record: answer.issuedApiKey };
+    return { secret: answer.secret, answer, record: answer.issuedApiKey ?? answer };
   });
 }

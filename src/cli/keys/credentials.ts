@@ -68,6 +68,6 @@ export async function derive(options: DeriveOptions): Promise<void> {
   const credential = await readCredential(options);
   await outputSecret(options, async () => {
     const answer = await apiKeys.deriveToken({ credential, algorithm, ttl, scopes, customClaims, audience });
-    return { secret: answer.token?.token ?? "", answer, record: answer.token };
+    return { secret: answer.token?.token ?? "", answer, record: answer.token ?? answer };
   });
 }

@@ -34,7 +34,7 @@ export async function list(options: ListOptions): Promise<void> {
  */
 function filterOf({ filter = "", actor, status, expiringWithin, unusedFor, notAdopted }: ListOptions): string {
   const conditions: string[] = [];
-  if (actor !== undefined) conditions.push(`actor_id=${quoted(actor)}`);
+  if (actor !== undefined) conditions.push(`actor_id="${actor.replace(/["\\*]/g, "\\$&")}"`);
   if (status !== undefined) conditions.push(`status=KEY_STATUS_${status.toUpperCase()}`);
   if (expiringWithin !== undefined) {
     parseDuration(expiringWithin, "--expiring-within");
@@ -55,12 +55,6 @@ function orderOf({ expiringWithin, unusedFor }: ListOptions): string {
   return unusedFor === undefined ? "" : "last_used_time";
 }
 
-/** Returns a string of the filter language. */
-function quoted(text: string): string {
-  return `"${text.replace(/["\\*]/g, "\\$&")}"`;
-}
-
-/** Yields the keys of each page that has any. */
 async function* pagesOf(remote: Remote, options: ListOptions): AsyncGenerator<readonly Message[]> {
   const { kind, limit = Number.POSITIVE_INFINITY } = options;
   const { apiKeys, issuedApiKeys, importedApiKeys } = remote;
@@ -74,12 +68,11 @@ async function* pagesOf(remote: Remote, options: ListOptions): AsyncGenerator<re
     else if (kind === "imported")
       ({ importedApiKeys: keys, nextPageToken: pageToken } = await importedApiKeys.listImportedApiKeys(request));
     else ({ apiKeys: keys, nextPageToken: pageToken } = await apiKeys.listApiKeys(request));
-    if (keys.length > 0) yield keys;
+    yield keys;
     left -= keys.length;
   } while (pageToken !== "" && left > 0);
 }
 
-/** The columns by field. */
 const COLUMNS = {
   name: "NAME",
   key_id: "KEY ID",

@@ -4,7 +4,6 @@ import { type Supervised, supervise } from "../../lib/supervise.ts";
 import type { PrimaryMessage } from "./ipc.ts";
 import { startWorker, type WorkerProcess } from "./worker-process.ts";
 
-/** The worker processes of a port. */
 export type WorkerPool = Awaited<ReturnType<typeof startWorkerPool>>;
 
 const LAUNCHER = fileURLToPath(new URL("../../../src/cli/keyhold.js", import.meta.url));

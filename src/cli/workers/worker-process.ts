@@ -7,7 +7,6 @@ import type { Service } from "../../server/service.ts";
 import type { PrimaryMessage, WorkerMessage } from "./ipc.ts";
 import { reassignConnections } from "./reassign-connections.ts";
 
-/** A worker that is serving. */
 export type WorkerProcess = Awaited<ReturnType<typeof startWorker>>;
 
 /** Milliseconds. Longer than a worker needs for calls in flight (`closeTimeout`) and to close the database. */

@@ -27,7 +27,9 @@ export async function runWorker(): Promise<void> {
   const uncaught = watchUncaught(logger, () => void send(worker, { kind: "uncaught" }));
   const options = { workers: primary.count, drainDelay: DRAIN_DELAY, metricLabels: { worker: String(number) } };
   const service = await startService(config, logger, options).catch((error) => fail(worker, error));
-  primary.onScrape(() => void sendMetrics(worker, service, logger));
+  worker.process.on("message", ({ kind }: PrimaryMessage) => {
+    if (kind === "scrape") void sendMetrics(worker, service, logger);
+  });
   await send(worker, { kind: "serving", url: service.url, gatewayUrl: service.gatewayUrl });
   releaseYoungGeneration();
   const signal = await waitForStop(primary, uncaught);
@@ -69,26 +71,18 @@ function send(worker: Worker, message: WorkerMessage): Promise<void> {
 
 type Primary = ReturnType<typeof connectToPrimary>;
 
-/** Returns the primary, as seen by a worker. */
 function connectToPrimary(worker: Worker) {
   const started = Promise.withResolvers<Extract<PrimaryMessage, { readonly kind: "start" }>>();
   const stopped = Promise.withResolvers<string>();
-  let onScrape = () => {};
   let count: WorkerCount = { running: 0, configured: 0 };
   worker.process.on("message", (message: PrimaryMessage) => {
     if (message.kind === "start") started.resolve(message);
     else if (message.kind === "count") count = message.count;
-    else if (message.kind === "scrape") onScrape();
-    else stopped.resolve("stopped by the parent process");
+    else if (message.kind === "stop") stopped.resolve("stopped by the parent process");
   });
   return {
     started: started.promise,
-    /** Returns the number of workers. */
     count: () => count,
-    /** Calls the listener when the primary requests the metrics. */
-    onScrape: (listener: () => void) => {
-      onScrape = listener;
-    },
     /** Resolves with the reason when the worker must stop. Until this is called, the loss of the primary exits at once. */
     stopped: () => {
       worker.once("disconnect", () => {
