@@ -48,7 +48,6 @@ export function reserved(context: VerifyContext, { reserved }: Resources["reader
   return { ...context, ...reserved };
 }
 
-/** Returns the context of the RPCs. */
 export function createApi(
   { issuer, tokenLimits }: Config,
   { keys, reader, rings, hashing }: Resources,

@@ -36,7 +36,6 @@ const BURST_TIME = 10;
 /** Maximum number of addresses and callers in each limiter: 10 MB. */
 const MAX_BUCKETS = 50_000;
 
-/** Returns the rate limiters of the configuration. */
 export function createLimiters({ publicRate, failureRate }: Config): Limiters {
   const limiter = (rate: number | null) =>
     rate === null

@@ -26,7 +26,6 @@ export class Coherence {
   hashSchemesVersion = 0;
   /** The cache that changes of keys invalidate. */
   cache: Pick<VerificationCache, "invalidate" | "clear"> | undefined;
-  /** Called when the signing keys have changed. */
   onSigningKeys: () => void = () => {};
 
   constructor(config: Config, databaseUrl: string, options: Pick<MembershipOptions, "onDisconnect" | "log">) {
@@ -46,15 +45,6 @@ export class Coherence {
 
   /** Returns whether cached keys may be used: this node receives every change, or the change waits for it. */
   readonly isCoherent = (): boolean => this.membership.lease.isFresh;
-
-  /** Returns whether cached keys may be used nevertheless, marked as stale (`KEYHOLD_STALE_GRACE`). */
-  readonly isInStaleGrace = (): boolean => this.membership.lease.isInStaleGrace;
-
-  /** Resolves when a lease renewal sent after this call has made `isCoherent` true. @throws `DATABASE_UNAVAILABLE` */
-  readonly renewed = (): Promise<void> => this.membership.renewed();
-
-  /** Returns why the database is unreachable; null: it is reachable. */
-  readonly unavailableReason = (): Error | null => this.membership.unavailableReason;
 
   #onChange(change: ChangeNotification): void {
     this.received[change.type]++;

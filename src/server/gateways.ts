@@ -9,7 +9,6 @@ import type { GatewayOptions } from "../transport/server.ts";
 import type { Config } from "./config/config.ts";
 import type { GatewayKind, Instruments } from "./metrics.ts";
 
-/** Returns the options of the endpoints for gateways. */
 export function gatewayOptions(
   { gateways, trustedProxies }: Config,
   api: ApiContext,

@@ -34,7 +34,7 @@ export function createHashing(options: HashingOptions) {
   const formats = createHashFormats({
     ...{ store, ring, random, onUnusable },
     version: () => (coherence.isCoherent() ? coherence.hashSchemesVersion : null),
-    renewed: coherence.renewed,
+    renewed: () => coherence.membership.renewed(),
   });
   const slow = createSlowHashes({ ring: rings.digest, random });
   const finder = { ring: rings.digest, formats, slow };

@@ -18,7 +18,6 @@ import type { Jobs } from "./jobs.ts";
 import type { Resources } from "./resources.ts";
 import { readBuild, readVersion } from "./version.ts";
 
-/** The protocol in which a gateway asks. */
 export type GatewayKind = "forward_auth" | "ext_authz";
 
 /** The counters of this process that no other module keeps. */
@@ -46,7 +45,6 @@ export class Instruments {
   };
 }
 
-/** The sources of the metrics of a server. */
 export interface Measured {
   readonly resources: Resources;
   readonly signing: Signing;
@@ -177,7 +175,7 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
     Object.entries(pools).map(([pool, { usage }]) => ({ labels: { pool }, value: usage[value] }));
   return [
     gauge("keyhold_database_reachable", "Whether the database was reachable at the last attempt.", () =>
-      Number(coherence.unavailableReason() === null),
+      Number(coherence.membership.unavailableReason === null),
     ),
     gauge("keyhold_database_refused", "Whether the database is rejected for losing durable changes.", () =>
       Number(coherence.membership.unavailableReason instanceof DatabaseRejectedError),

@@ -121,8 +121,10 @@ function assemble(
 ) {
   const { secretPrefix, lifetimes } = config;
   const [clock, random] = [systemClock, pooledRandom(systemRandom)];
-  const { membership, isCoherent, unavailableReason } = coherence;
-  const open = (database: Database) => traced(withCircuitBreaker(database, unavailableReason), tracing?.statement);
+  const { membership, isCoherent } = coherence;
+  const whyUnavailable = () => membership.unavailableReason;
+  const renewed = () => membership.renewed();
+  const open = (database: Database) => traced(withCircuitBreaker(database, whyUnavailable), tracing?.statement);
   const database = open(databases.database);
   const lists = open(databases.lists);
   const reads = open(databases.reads);
@@ -147,12 +149,7 @@ function assemble(
   const shapes: CredentialShapes = { prefix: secretPrefix, looksLikeJwt, looksLikeMacaroon };
   const keys: KeysContext = {
     store: createKeyStore({ lists, reads }, changes, ofKeys(urgent)),
-    bulk: createBulkStore(
-      { lists, reads },
-      changes,
-      ofKeys(propagating(lists, membership.propagation)),
-      coherence.renewed,
-    ),
+    bulk: createBulkStore({ lists, reads }, changes, ofKeys(propagating(lists, membership.propagation)), renewed),
     hashes: hashing.registry,
     clock,
     random,
@@ -168,7 +165,7 @@ function assemble(
     clock,
     random,
     version: () => (isCoherent() ? coherence.signingKeysVersion : null),
-    renewed: coherence.renewed,
+    renewed,
   };
   const storeAdoption = createAdoptionStore(changes, clock);
   return {
@@ -188,13 +185,15 @@ const CACHE_ENTRY_BYTES = 400;
 const MAX_NEGATIVES = 100_000;
 
 function cacheOptions({ cacheBytes }: Config, coherence: Coherence, tracing: Tracing | undefined): CacheOptions {
-  const { isCoherent, isInStaleGrace, renewed } = coherence;
+  const { isCoherent, membership } = coherence;
   return {
     maxBytes: cacheBytes,
     maxEntries: Math.floor(cacheBytes / CACHE_ENTRY_BYTES),
     maxNegatives: MAX_NEGATIVES,
     clock: systemClock,
-    ...{ isCoherent, isInStaleGrace, renewed },
+    isCoherent,
+    isInStaleGrace: () => membership.lease.isInStaleGrace,
+    renewed: () => membership.renewed(),
     onLookup: tracing?.lookup,
   };
 }

@@ -5,7 +5,7 @@ import { implementRpcs } from "../api/v2alpha1/rpcs.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
 import { createAdopter } from "../hashing/adopter.ts";
 import { systemMonotonic } from "../lib/clock.ts";
-import { createSource, type MetricsSource } from "../observability/metrics/source.ts";
+import { createSource } from "../observability/metrics/source.ts";
 import type { Tracing } from "../observability/tracing.ts";
 import { findExpiringTokens } from "../postgres/keys/expiring-tokens.ts";
 import { createLastUsedStore } from "../postgres/keys/verification-store.ts";
@@ -28,17 +28,7 @@ import { openPorts } from "./ports.ts";
 import { createReadProbe } from "./read-probe.ts";
 import type { Resources } from "./resources.ts";
 
-/** A running server. */
-export interface Service {
-  /** The URL of the server, such as `http://127.0.0.1:4420`. */
-  readonly url: string;
-  /** The URL for gateways, if they have their own port. */
-  readonly gatewayUrl: string | undefined;
-  /** The metrics of a scrape. */
-  readonly metrics: MetricsSource;
-  /** Stops accepting connections, finishes calls in flight, and closes the database. */
-  close(): Promise<void>;
-}
+export type Service = Awaited<ReturnType<typeof serve>>;
 
 /** Options that are not in the configuration. */
 export interface ServeOptions extends Pick<ServerOptions, "workers" | "drainDelay"> {
@@ -49,13 +39,16 @@ export interface ServeOptions extends Pick<ServerOptions, "workers" | "drainDela
   readonly uncaught?: () => number;
 }
 
-/** Serves the configuration with open resources, which it closes when it stops or throws. */
+/**
+ * Serves the configuration with open resources, which it closes when it stops or throws. `close` stops accepting connections, finishes calls
+ * in flight, and closes the database.
+ */
 export async function serve(
   config: Config,
   resources: Resources,
   logger: FastifyBaseLogger,
   { metricLabels, tracing, uncaught, ...options }: ServeOptions,
-): Promise<Service> {
+) {
   await using onFailure = new AsyncDisposableStack();
   onFailure.defer(resources.close);
   const meters = new Instruments(createLimiters(config));
@@ -185,7 +178,6 @@ const SIGNING_KEYS_INTERVAL = 30_000;
 const HASH_SCHEMES_INTERVAL = 60_000;
 const ADMIN_TOKENS_INTERVAL = 600_000;
 
-/** Starts the background jobs of a server. */
 function startJobs(
   { coherence, database, keys: { clock }, hashing }: Resources,
   signing: Signing,

@@ -1,25 +1,14 @@
 import type { StoredHashing } from "../../hashing/store.ts";
 import type { Database } from "../../postgres/connection/pool.ts";
-import { countDigestKeys, type DigestKeyUse, listUsedRootSecrets } from "../../postgres/signing/root-secret-use.ts";
+import { countDigestKeys, listUsedRootSecrets } from "../../postgres/signing/root-secret-use.ts";
 import { isInUse, type SigningKeyRecord } from "../../token/signing-key.ts";
 import type { Rings } from "./rings.ts";
 
 /**
- * `staged`: configured, and never the current one of a server. `missing`: not configured, although something in the database was made
- * under it.
+ * A root secret (`rootSecretId`), with counts of what would be rejected without it. `staged`: configured, and never the current one of a
+ * server. `missing`: not configured, although something in the database was made under it.
  */
-export type RootSecretState = "current" | "staged" | "retired" | "missing";
-
-/** A root secret, with counts of what would be rejected without it. */
-export interface RootSecretUse extends Omit<DigestKeyUse, "digestKeyId"> {
-  /** A public fingerprint of 16 hexadecimal digits: that of the server key for digests, which is stored with each digest. */
-  readonly id: string;
-  readonly state: RootSecretState;
-  /** Signing keys in use that are wrapped under it. */
-  readonly signingKeys: number;
-  /** HMAC keys, and texts around raw keys in hash schemes, that are wrapped under it. */
-  readonly hashSecrets: number;
-}
+export type RootSecretUse = Awaited<ReturnType<typeof takeInventory>>[number];
 
 export interface InventoryContext {
   readonly database: Database;
@@ -33,7 +22,7 @@ export interface InventoryContext {
 const NONE = { issued: 0, imported: 0, inGrace: 0 };
 
 /** Returns the use of the current root secret, then of the other configured ones, in their order, then of those that are missing. */
-export async function takeInventory(context: InventoryContext): Promise<RootSecretUse[]> {
+export async function takeInventory(context: InventoryContext) {
   const { database, rings, signingKeys, hashing, now } = context;
   const uses = new Map(
     (await countDigestKeys(database, new Date(now))).map(({ digestKeyId, ...counts }) => [digestKeyId, counts]),
@@ -45,7 +34,7 @@ export async function takeInventory(context: InventoryContext): Promise<RootSecr
   );
   const hashSecrets = hashSecretsBy(hashing);
   // All rings are derived from the same root secrets in the same order.
-  const configured = rings.digest.all.map(({ id }, place): RootSecretUse => {
+  const configured = rings.digest.all.map(({ id }, place) => {
     const keys = wrapped.get(rings.signingKeyWrap.all[place]?.id ?? "") ?? [];
     const state = stateOf(place, used.has(id) || uses.has(id));
     const secrets = hashSecrets.get(rings.hashSchemeWrap.all[place]?.id ?? "") ?? [];
@@ -61,7 +50,7 @@ function hashSecretsBy({ hmacKeys, schemes }: StoredHashing) {
   return Map.groupBy(wrapped, ({ wrapKeyId }) => wrapKeyId);
 }
 
-function stateOf(place: number, isUsed: boolean): RootSecretState {
+function stateOf(place: number, isUsed: boolean) {
   if (place === 0) return "current";
   return isUsed ? "retired" : "staged";
 }

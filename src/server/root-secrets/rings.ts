@@ -1,6 +1,5 @@
 import { deriveKeyRing, parseRootSecret, type RootSecrets } from "../../domain/server-keys.ts";
 
-/** The server keys of all uses. */
 export type Rings = ReturnType<typeof deriveRings>;
 
 /** Derives the server keys from the root secrets, in their order. */

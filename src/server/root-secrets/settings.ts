@@ -2,15 +2,8 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { parseRootSecret, type RootSecrets } from "../../domain/server-keys.ts";
 import { type Get, list } from "../config/values.ts";
 
-/** Source of the root secrets. */
-export interface RootSecretConfig {
-  /** Null if they are in `rootSecretFile`. */
-  readonly rootSecrets: RootSecrets | null;
-  /** Null if `rootSecrets` is set, and with the embedded database, whose file in `dataDir` is created on first start. */
-  readonly rootSecretFile: string | null;
-}
-
-export function toRootSecrets(get: Get, isRequired: boolean): RootSecretConfig {
+/** Returns the root secrets or their file. Both are null with the embedded database, whose file in `dataDir` is created on first start. */
+export function toRootSecrets(get: Get, isRequired: boolean) {
   const file = get("KEYHOLD_ROOT_SECRET_FILE") ?? null;
   const current = get("KEYHOLD_ROOT_SECRET");
   const retired = get("KEYHOLD_ROOT_SECRETS_RETIRED");
