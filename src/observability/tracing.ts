@@ -31,7 +31,6 @@ const SYSTEMS: Readonly<Record<string, string>> = {
   rest: "rest",
 };
 
-/** The span of one RPC. */
 export type RpcSpan = ReturnType<Tracing["begin"]>;
 
 const PROPAGATOR = new W3CTraceContextPropagator();

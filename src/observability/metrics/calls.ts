@@ -1,4 +1,4 @@
-import { type AnyFamily, counter, gauge, type HistogramSample, type Sample } from "./family.ts";
+import { type AnyFamily, counter, gauge } from "./family.ts";
 
 /** Upper bounds in seconds: a cached answer takes 0.1 ms, a statement 1 ms, and the statement timeout is 10 s. */
 const BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -56,17 +56,22 @@ export class CallTallies {
   families(): AnyFamily[] {
     return [
       counter("keyhold_requests_total", 'Completed requests by RPC or "other", protocol and gRPC code.', () =>
-        this.#used().flatMap(byCode),
+        this.#used().flatMap(({ rpc, protocol, codes }) =>
+          [...codes].map(([code, value]) => ({ labels: { rpc, protocol, code }, value })),
+        ),
       ),
       {
         name: "keyhold_request_duration_seconds",
         help: "Time from the request headers to the end of the response.",
         type: "histogram",
         bounds: BOUNDS,
-        read: () => this.#used().map(durations),
+        read: () => this.#used().map(({ rpc, protocol, counts, sum }) => ({ labels: { rpc, protocol }, counts, sum })),
       },
       gauge("keyhold_requests_in_flight", "Requests in flight.", () =>
-        this.#used().reduce((inFlight, { counts }) => inFlight - sumOf(counts), this.#begun),
+        this.#used().reduce(
+          (inFlight, { counts }) => counts.reduce((left, count) => left - count, inFlight),
+          this.#begun,
+        ),
       ),
     ];
   }
@@ -77,16 +82,4 @@ export class CallTallies {
       .flatMap((tallies) => [...tallies.values()])
       .filter(({ codes }) => codes.size > 0);
   }
-}
-
-function byCode({ rpc, protocol, codes }: CallTally): Sample[] {
-  return [...codes].map(([code, value]) => ({ labels: { rpc, protocol, code }, value }));
-}
-
-function durations({ rpc, protocol, counts, sum }: CallTally): HistogramSample {
-  return { labels: { rpc, protocol }, counts, sum };
-}
-
-function sumOf(counts: Float64Array): number {
-  return counts.reduce((total, count) => total + count, 0);
 }

@@ -1,4 +1,3 @@
-/** One value of a metric. */
 export interface Sample {
   readonly labels: Labels;
   readonly value: number;
@@ -18,7 +17,6 @@ export interface Family {
   read(): number | null | readonly Sample[];
 }
 
-/** The observations of a histogram. */
 export interface HistogramSample {
   readonly labels: Labels;
   /** Observations per bucket, not cumulative; the last is above every bound. */
@@ -35,12 +33,10 @@ export interface HistogramFamily extends Pick<Family, "name" | "help"> {
 
 export type AnyFamily = Family | HistogramFamily;
 
-/** Returns a gauge that is read in each scrape. */
 export function gauge(name: string, help: string, read: Family["read"]): Family {
   return { name, help, type: "gauge", read };
 }
 
-/** Returns a counter that is read in each scrape. */
 export function counter(name: string, help: string, read: Family["read"]): Family {
   return { name, help, type: "counter", read };
 }
@@ -60,7 +56,6 @@ export class Counts<A extends string, B extends string> {
   readonly #names: readonly [string, string];
   readonly #counts = new Map<A, Map<B, number>>();
 
-  /** Takes the names of the two labels. */
   constructor(first: string, second: string) {
     this.#names = [first, second];
   }

@@ -3,7 +3,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isAddressHost, isListedHost, isLoopbackHost } from "../../lib/host-names.ts";
 
-/** Returns the text of a scrape. */
 export type Scrape = () => Promise<string>;
 
 export type MetricsPort = Awaited<ReturnType<typeof openMetricsPort>>;

@@ -1,5 +1,5 @@
 import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client";
-import type { AnyFamily, HistogramFamily, HistogramSample, Labels } from "./family.ts";
+import type { AnyFamily, HistogramFamily, HistogramSample, Labels, Sample } from "./family.ts";
 
 /** The metrics of one process at one scrape; serializable. */
 export type Snapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
@@ -8,7 +8,12 @@ export type Snapshot = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>;
 export function createRegistry(families: readonly AnyFamily[], labels: Labels): Registry {
   const registry = new Registry();
   registry.setDefaultLabels(labels);
-  for (const family of families) registry.registerMetric(new Mirror(family));
+  for (const family of families) {
+    const { name, help, type } = family;
+    // The counters of prom-client would look up a child by its labels at every call.
+    const get = async () => ({ name, help, type, values: valuesOf(family) });
+    registry.registerMetric(Object.assign(new Gauge({ name, help, registers: [] }), { get }));
+  }
   collectDefaultMetrics({ register: registry });
   return registry;
 }
@@ -19,28 +24,7 @@ export function merged(snapshots: readonly Snapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate(apart).metrics();
 }
 
-interface Value {
-  readonly metricName?: string;
-  readonly labels: Labels;
-  readonly value: number;
-}
-
-/** Adapts a family to prom-client, whose own counters look up a child by its labels at every call. */
-class Mirror extends Gauge {
-  readonly #family: AnyFamily;
-
-  constructor(family: AnyFamily) {
-    super({ name: family.name, help: family.help, registers: [] });
-    this.#family = family;
-  }
-
-  override async get() {
-    const metric = await super.get();
-    // The package's types declare a number; it is a string.
-    Reflect.set(metric, "type", this.#family.type);
-    return { ...metric, values: valuesOf(this.#family) };
-  }
-}
+type Value = Sample & { readonly metricName?: string };
 
 function valuesOf(family: AnyFamily): Value[] {
   if (family.type === "histogram") return family.read().flatMap((sample) => histogramValues(family, sample));
