@@ -28,7 +28,8 @@ const NOT_EXECUTED: ReadonlySet<string | undefined> = new Set(["OVERLOADED", "RA
 export function withRetries(transport: Transport, timeoutMs: number, options: RetryOptions = {}): Transport {
   const { maxAttempts = 4 } = options;
   return withUnary(transport, async (method, signal, ownTimeoutMs, header, input, values) => {
-    const deadline = deadlineAfter(ownTimeoutMs ?? timeoutMs);
+    const limit = ownTimeoutMs ?? timeoutMs;
+    const deadline = limit <= 0 ? Number.POSITIVE_INFINITY : systemMonotonic() + limit;
     for (let attempt = 1; ; attempt++) {
       try {
         return await transport.unary(method, signal, remaining(deadline), header, input, values);
@@ -41,10 +42,6 @@ export function withRetries(transport: Transport, timeoutMs: number, options: Re
       }
     }
   });
-}
-
-function deadlineAfter(timeoutMs: number): number {
-  return timeoutMs <= 0 ? Number.POSITIVE_INFINITY : systemMonotonic() + timeoutMs;
 }
 
 /** Returns whole milliseconds, as the protocols require; 0 means no timeout. */

@@ -7,13 +7,7 @@ import { shutDown } from "./shutdown.ts";
 import { answers } from "./socket.ts";
 
 /** The server that uses a cluster, by its `postmaster.pid` and the processes that run. */
-export interface LockOwner {
-  readonly pid: number;
-  /** The Keyhold process that started it; null: not Keyhold, or in another container and cannot be inspected. */
-  readonly keyholdPid: number | null;
-  /** Whether that process has ended. */
-  readonly isOrphan: boolean;
-}
+export type LockOwner = NonNullable<Awaited<ReturnType<typeof inspect>>>;
 
 /**
  * Removes what a killed predecessor left in the cluster. Returns the owner, and changes nothing, if the cluster is in use.
@@ -66,7 +60,8 @@ function findLockOwner(clusterDir: string): Promise<LockOwner | null> {
   return poll(findCertain, AbortSignal.timeout(exitDelayMs)).catch(() => inspect(clusterDir));
 }
 
-async function inspect(clusterDir: string): Promise<LockOwner | null> {
+/** `keyholdPid` is the process that started the server; null: not Keyhold, or in another container and cannot be inspected. */
+async function inspect(clusterDir: string) {
   const file = await readPidFile(clusterDir);
   if (file === undefined) return null;
   const { pid, socketDir } = file;

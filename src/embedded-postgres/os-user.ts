@@ -25,7 +25,6 @@ const nested: RunAs = {
 };
 
 export interface OsUserRequest {
-  /** Our effective user id. */
   readonly uid: number;
   readonly dataDir: string;
   readonly clusterDir: string;

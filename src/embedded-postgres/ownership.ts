@@ -3,7 +3,6 @@ import { chown, type FileHandle, lstat, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { RunAs, UserIds } from "./process.ts";
 
-/** Changes the owner of `path`. */
 export async function changeOwner(path: string, { owner }: RunAs): Promise<void> {
   if (owner !== undefined) await chown(path, owner.uid, owner.gid);
 }

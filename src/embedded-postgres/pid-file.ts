@@ -3,13 +3,7 @@ import { readIfExists } from "../lib/whole-file.ts";
 import { poll } from "./process.ts";
 
 /** The contents of `postmaster.pid` (PostgreSQL, src/include/utils/pidfile.h). */
-export interface PidFile {
-  readonly pid: number;
-  /** Absolute folder of its Unix socket; undefined before it has one. */
-  readonly socketDir: string | undefined;
-  /** Whether it accepts connections. */
-  readonly ready: boolean;
-}
+export type PidFile = NonNullable<ReturnType<typeof parsePidFile>>;
 
 export function pidFilePath(clusterDir: string): string {
   return join(clusterDir, "postmaster.pid");
@@ -20,8 +14,8 @@ export async function readPidFile(clusterDir: string): Promise<PidFile | undefin
   return parsePidFile((await readIfExists(pidFilePath(clusterDir))) ?? "", clusterDir);
 }
 
-/** Lines: 1 pid (negative for a single-user server), 5 socket folder as configured, 8 status, padded. */
-export function parsePidFile(text: string, clusterDir: string): PidFile | undefined {
+/** Lines: 1 pid (negative for a single-user server), 5 socket folder as configured, absent before it has one, 8 status, padded. */
+export function parsePidFile(text: string, clusterDir: string) {
   const lines = text.split("\n");
   const pid = Math.abs(Number(lines[0]));
   if (!Number.isSafeInteger(pid) || pid === 0) return undefined;

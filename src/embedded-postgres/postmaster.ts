@@ -23,7 +23,6 @@ export interface StartOptions {
 
 export interface PostmasterOptions extends StartOptions {
   readonly runAs: RunAs;
-  /** The program `postgres`. */
   readonly program: string;
   readonly clusterDir: string;
   readonly socketDir: string;

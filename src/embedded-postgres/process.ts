@@ -22,11 +22,7 @@ export interface RunAs {
 export const asOurselves: RunAs = { prefix: [], ids: {}, owner: undefined };
 
 /** A running process. A zombie counts as ended: it holds no file and no memory. */
-export interface ProcessInfo {
-  readonly parent: number;
-  /** Program and arguments, separated by spaces. */
-  readonly command: string;
-}
+export type ProcessInfo = NonNullable<Awaited<ReturnType<typeof fromProc>>>;
 
 /** Environment of child processes. Ours is never inherited because it contains secrets. */
 export const childEnvironment: NodeJS.ProcessEnv = {
@@ -43,12 +39,12 @@ export function describeProcess(pid: number): Promise<ProcessInfo | undefined> {
 }
 
 /** proc(5): `pid (comm) state ppid …`, where comm may hold spaces and parentheses. */
-async function fromProc(pid: number): Promise<ProcessInfo | undefined> {
+async function fromProc(pid: number) {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8");
   const [state, parent] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   if (state === "Z" || state === "X") return undefined;
-  const command = await readFile(`/proc/${pid}/cmdline`, "utf8");
-  return { parent: Number(parent), command: command.replaceAll("\0", " ") };
+  const command = (await readFile(`/proc/${pid}/cmdline`, "utf8")).replaceAll("\0", " ");
+  return { parent: Number(parent), command };
 }
 
 async function fromPs(pid: number): Promise<ProcessInfo | undefined> {
