@@ -1,4 +1,4 @@
-import { AggregatorRegistry, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import type { AnyFamily, HistogramFamily, HistogramSample, Labels, Sample } from "./family.ts";
 
 /** The metrics of one process at one scrape; serializable. */
@@ -16,12 +16,6 @@ export function createRegistry(families: readonly AnyFamily[], labels: Labels): 
   }
   collectDefaultMetrics({ register: registry });
   return registry;
-}
-
-/** Returns the text of several processes. Nothing is summed, since each sample has a label for its process: counter resets stay visible. */
-export function merged(snapshots: readonly Snapshot[]): Promise<string> {
-  const apart = snapshots.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: "first" })));
-  return AggregatorRegistry.aggregate(apart).metrics();
 }
 
 type Value = Sample & { readonly metricName?: string };

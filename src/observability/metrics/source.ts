@@ -1,10 +1,10 @@
 import type { AnyFamily, Labels } from "./family.ts";
 import type { Snapshot } from "./registry.ts";
 
-/** The metrics of a process: as text for a scrape, as a snapshot for the primary to merge. */
-export type MetricsSource = ReturnType<typeof createSource>;
-
-/** Returns a source that loads prom-client, with its observers of Node, at the first scrape. */
+/**
+ * Returns the metrics of a process: as text for a scrape, as a snapshot for the primary to merge. Loads prom-client, with its observers of
+ * Node, at the first scrape.
+ */
 export function createSource(families: readonly AnyFamily[], labels: Labels = {}) {
   let loading: ReturnType<typeof load> | undefined;
   const load = async () => (await import("./registry.ts")).createRegistry(families, labels);
@@ -18,7 +18,9 @@ export function createSource(families: readonly AnyFamily[], labels: Labels = {}
   };
 }
 
-/** Returns the text of several processes, whose samples have distinct labels. */
+/** Returns the text of several processes. Nothing is summed, since each sample has a label for its process: counter resets stay visible. */
 export async function mergedText(snapshots: readonly Snapshot[]): Promise<string> {
-  return (await import("./registry.ts")).merged(snapshots);
+  const { AggregatorRegistry } = await import("prom-client");
+  const apart = snapshots.map((metrics) => metrics.map((metric) => ({ ...metric, aggregator: "first" })));
+  return AggregatorRegistry.aggregate(apart).metrics();
 }
