@@ -6,8 +6,6 @@ export type Node = ReturnType<typeof nodeOf>;
 
 type Choice = Node["commands"][number];
 
-type OptionNode = Node["options"][number];
-
 /** Prints the completion script of a shell, generated from the command tree. Without a match, each completes file names. */
 export async function printCompletion(program: Command, shell: keyof typeof SCRIPTS): Promise<void> {
   await write(SCRIPTS[shell](nodesOf(program)));
@@ -131,7 +129,7 @@ function fishLines({ path, commands, options }: Node): string[] {
   ];
 }
 
-function fishOption({ word, takesValue, values }: OptionNode): string {
+function fishOption({ word, takesValue, values }: Node["options"][number]): string {
   const name = word.startsWith("--") ? `-l ${word.slice(2)}` : `-s ${word.slice(1)}`;
   if (values.length > 0) return `${name} -x -a ${quotedForFish(values.join(" "))}`;
   return takesValue ? `${name} -r` : name;

@@ -1,14 +1,11 @@
 import { setFlagsFromString } from "node:v8";
 
-/** Percent of the live heap after the last full collection. */
-const GROWTH = 100;
-
 /**
- * Limits heap growth between full collections. By default V8 lets a small heap grow fourfold and does not shrink it afterwards. This heap is
- * small, since the cache is outside it, and a full collection takes milliseconds.
+ * Limits heap growth between full collections, in percent of the live heap after the last one. By default V8 lets a small heap grow fourfold
+ * and does not shrink it afterwards. This heap is small, since the cache is outside it, and a full collection takes milliseconds.
  */
 export function boundHeapGrowth(): void {
-  setFlagsFromString(`--heap-growing-percent=${GROWTH}`);
+  setFlagsFromString("--heap-growing-percent=100");
 }
 
 /**

@@ -28,7 +28,7 @@ export async function openRemote(options: RemoteOptions) {
   const config = readClientConfig();
   const context = config.contextFile === null ? null : await readContext(config.contextFile);
   const ofServer = options.url === undefined ? config.url : serverUrl("--url", options.url);
-  const baseUrl = ofServer ?? context?.url ?? DEFAULT_URL;
+  const baseUrl = ofServer ?? context?.url ?? "http://127.0.0.1:4420";
   // The token of a context is sent to its server only.
   const stored = context?.url === baseUrl ? context : null;
   const caFile = firstFile({
@@ -45,8 +45,6 @@ export async function openRemote(options: RemoteOptions) {
   const token = tokenFile === undefined ? config.token : (await readInput(...tokenFile)).toString("utf8").trim();
   return { ...clientOf(baseUrl, token ?? undefined), url: baseUrl };
 }
-
-const DEFAULT_URL = "http://127.0.0.1:4420";
 
 /** Returns the first file that is set, with the name of its source for errors. */
 function firstFile(files: Readonly<Record<string, string | null | undefined>>) {

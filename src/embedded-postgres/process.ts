@@ -31,8 +31,6 @@ export const childEnvironment: NodeJS.ProcessEnv = {
   TZ: "UTC",
 };
 
-const pollMs = 20;
-
 /** Returns the process `pid`, or undefined if none is visible. */
 export function describeProcess(pid: number): Promise<ProcessInfo | undefined> {
   return (process.platform === "linux" ? fromProc(pid) : fromPs(pid)).catch(() => undefined);
@@ -61,7 +59,7 @@ export async function poll<T>(condition: () => Promise<T | undefined>, signal: A
     const answer = await condition();
     signal.throwIfAborted();
     if (answer !== undefined) return answer;
-    await sleep(pollMs, undefined, { signal });
+    await sleep(20, undefined, { signal });
   }
 }
 

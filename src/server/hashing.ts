@@ -12,9 +12,6 @@ import type { FindKeysOf } from "../verify/reader.ts";
 import type { Coherence } from "./coherence.ts";
 import type { Rings } from "./root-secrets/rings.ts";
 
-/** Finds and adopts keys that were imported by a hash, and manages their hash formats. */
-export type Hashing = ReturnType<typeof createHashing>;
-
 export interface HashingOptions {
   readonly databases: Readonly<Record<"database" | "lists" | "reads", Database>>;
   readonly commit: Commit;
@@ -27,6 +24,7 @@ export interface HashingOptions {
   readonly onUnusable: (schemeId: number, error: unknown) => void;
 }
 
+/** Returns what finds and adopts keys that were imported by a hash, and manages their hash formats. */
 export function createHashing(options: HashingOptions) {
   const { databases, commit, rings, coherence, clock, random, findAll, onUnusable } = options;
   const ring = rings.hashSchemeWrap;

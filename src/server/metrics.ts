@@ -171,7 +171,7 @@ function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
 }
 
 function databaseMetrics({ pools, coherence }: Resources): Family[] {
-  const ofPools = (value: keyof Usage) => () =>
+  const ofPools = (value: keyof typeof pools.changes.usage) => () =>
     Object.entries(pools).map(([pool, { usage }]) => ({ labels: { pool }, value: usage[value] }));
   return [
     gauge("keyhold_database_reachable", "Whether the database was reachable at the last attempt.", () =>
@@ -186,8 +186,6 @@ function databaseMetrics({ pools, coherence }: Resources): Family[] {
     gauge("keyhold_database_waiting", "Statements waiting for a connection.", ofPools("waiting")),
   ];
 }
-
-type Usage = Resources["pools"]["changes"]["usage"];
 
 function backgroundMetrics({ signing, lastUsed, jobs }: Measured): Family[] {
   type Value = number | null;

@@ -87,7 +87,7 @@ export async function serve(
   });
   const checkReadiness = async (): Promise<Checks> => {
     const database = !isStopping && isCoherent() && (await reads.check());
-    return isStopping ? NOT_READY : { database, signing_keys: signing.hasActive };
+    return { database: database && !isStopping, signing_keys: signing.hasActive && !isStopping };
   };
   const strict = reserved(strictly(context), resources.reader);
   // Authenticating a caller is not counted as a verdict.
@@ -151,8 +151,6 @@ function defaultRequestBuffer(processes = 1): number {
   return Math.min(Math.max(available / 8 / processes, 32 * MIB), 256 * MIB);
 }
 
-const NOT_READY: Checks = { database: false, signing_keys: false };
-
 /** Counts stale verdicts, and logs the first one after each lease. */
 function staleVerdicts(
   { staleGrace }: Config,
@@ -172,12 +170,6 @@ function staleVerdicts(
   };
 }
 
-/** Milliseconds. */
-const LAST_USED_INTERVAL = 5_000;
-const SIGNING_KEYS_INTERVAL = 30_000;
-const HASH_SCHEMES_INTERVAL = 60_000;
-const ADMIN_TOKENS_INTERVAL = 600_000;
-
 function startJobs(
   { coherence, database, keys: { clock }, hashing }: Resources,
   signing: Signing,
@@ -188,7 +180,7 @@ function startJobs(
   const jobs = createJobs({ clock, monotonic: systemMonotonic, log });
   const reloadSigningKeys = jobs.start({
     name: "signing_keys",
-    interval: SIGNING_KEYS_INTERVAL,
+    interval: 30_000,
     failureMessage: "signing keys could not be reloaded",
     run: signing.reload,
   });
@@ -196,20 +188,20 @@ function startJobs(
   coherence.onSigningKeys = reloadSigningKeys;
   jobs.start({
     name: "last_used",
-    interval: LAST_USED_INTERVAL,
+    interval: 5_000,
     failureMessage: "the last_used_time of keys could not be written",
     runsAtStop: true,
     run: lastUsed.flush,
   });
   jobs.start({
     name: "hash_schemes",
-    interval: HASH_SCHEMES_INTERVAL,
+    interval: 60_000,
     failureMessage: "unused hash formats could not be removed",
     run: async () => void (await hashing.removeUnused()),
   });
   const readAdminTokens = jobs.start({
     name: "admin_tokens",
-    interval: ADMIN_TOKENS_INTERVAL,
+    interval: 600_000,
     failureMessage: "the check for expiring admin tokens failed",
     run: async () => {
       const now = new Date(clock.now());

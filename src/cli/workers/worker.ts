@@ -42,7 +42,7 @@ export async function runWorker(): Promise<void> {
 const HANDOVER_TIMEOUT = 10_000;
 
 /** Ctrl-C signals all processes, so the message of the primary may arrive before or after this worker's signal. */
-async function waitForStop(primary: Primary, uncaught: Uncaught): Promise<string> {
+async function waitForStop(primary: ReturnType<typeof connectToPrimary>, uncaught: Uncaught): Promise<string> {
   const requested = Promise.race([signalToStop(), primary.stopped()]);
   const reason = await uncaught.or(requested);
   if (uncaught.count() > 0) await withTimeout(requested, HANDOVER_TIMEOUT, () => undefined);
@@ -68,8 +68,6 @@ async function fail(worker: Worker, error: unknown): Promise<never> {
 function send(worker: Worker, message: WorkerMessage): Promise<void> {
   return new Promise((resolve) => worker.process.send?.(message, undefined, undefined, () => resolve()));
 }
-
-type Primary = ReturnType<typeof connectToPrimary>;
 
 function connectToPrimary(worker: Worker) {
   const started = Promise.withResolvers<Extract<PrimaryMessage, { readonly kind: "start" }>>();

@@ -29,7 +29,6 @@ import {
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
-const AUTH_METHODS = ["admin-token", "oidc", "none"] as const;
 
 /**
  * Reads the configuration from the environment and the files that it names. The only reader of the environment. Throws `INVALID_ARGUMENT`
@@ -122,7 +121,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** TTL of the lease: how long a server may answer from its cache without contact to the database, in milliseconds. */
     leaseTtl: parseDuration(get("KEYHOLD_LEASE_TTL") ?? "3s", "KEYHOLD_LEASE_TTL", LEASE_BOUNDS),
     /** Milliseconds after the lease during which cached verdicts are returned, marked as stale; 0: never. */
-    staleGrace: parseDuration(get("KEYHOLD_STALE_GRACE") ?? "0s", "KEYHOLD_STALE_GRACE", STALE_GRACE_BOUNDS),
+    staleGrace: parseDuration(get("KEYHOLD_STALE_GRACE") ?? "0s", "KEYHOLD_STALE_GRACE", { min: 0, max: 86_400_000 }),
     /** Size of the verification cache in bytes; 0 disables it. */
     cacheBytes: integer("KEYHOLD_CACHE_SIZE", get("KEYHOLD_CACHE_SIZE") ?? DEFAULT_CACHE_SIZE, 0, 65_536) * MIB,
     databasePoolSize: integer("KEYHOLD_DATABASE_POOL_SIZE", get("KEYHOLD_DATABASE_POOL_SIZE") ?? "10", 1, 1000),
@@ -140,7 +139,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** Algorithm of new signing keys; null: that of the active key, EdDSA for the first one. */
     signingAlgorithm: optional("KEYHOLD_SIGNING_ALGORITHM", (text, name) => oneOf(name, text, ALGORITHM_NAMES)),
     /** Empty if not configured; the server then listens on loopback only. */
-    auth: names("KEYHOLD_AUTH", get("KEYHOLD_AUTH"), AUTH_METHODS),
+    auth: names("KEYHOLD_AUTH", get("KEYHOLD_AUTH"), ["admin-token", "oidc", "none"]),
     oidc: toOidc(get),
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
     /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
@@ -211,9 +210,6 @@ const DEFAULT_CACHE_SIZE = "512";
 
 /** In milliseconds. A busy machine would lose a shorter lease; with a longer one, a change waits longer for a crashed server. */
 const LEASE_BOUNDS: DurationBounds = { min: 1_000, max: 60_000 };
-
-/** In milliseconds. */
-const STALE_GRACE_BOUNDS: DurationBounds = { min: 0, max: 86_400_000 };
 
 /** Connections of a process outside its pool (docs/configuration.md, KEYHOLD_DATABASE_POOL_SIZE), with a margin. */
 export const OUTSIDE_POOL = 10;

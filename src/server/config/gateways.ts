@@ -4,8 +4,6 @@ import { invalidArgument } from "../../domain/errors.ts";
 import type { CredentialPlace } from "../../lib/request-credential.ts";
 import { type Get, integer, list, names, networks } from "./values.ts";
 
-const GATEWAYS = ["forward-auth", "ext-authz"] as const;
-
 /** Returns the configuration for gateways. Throws `INVALID_ARGUMENT` naming the variable. */
 export function toGateways(get: Get) {
   const [port, host] = [get("KEYHOLD_GATEWAY_PORT"), get("KEYHOLD_GATEWAY_HOST")];
@@ -14,7 +12,7 @@ export function toGateways(get: Get) {
   }
   const gateways = {
     /** Empty: the endpoints do not exist. */
-    protocols: names("KEYHOLD_GATEWAYS", get("KEYHOLD_GATEWAYS"), GATEWAYS),
+    protocols: names("KEYHOLD_GATEWAYS", get("KEYHOLD_GATEWAYS"), ["forward-auth", "ext-authz"]),
     callers: names("KEYHOLD_GATEWAY_CALLERS", get("KEYHOLD_GATEWAY_CALLERS") ?? "token", GATEWAY_CALLER_METHODS),
     networks: networks("KEYHOLD_GATEWAY_NETWORKS", get("KEYHOLD_GATEWAY_NETWORKS")),
     /** A file with the certificates of the CA of gateways; null: no client certificate is requested. */

@@ -4,8 +4,6 @@ import { text } from "node:stream/consumers";
 import { type Address, listenFailure } from "../../../server/listening.ts";
 import { type Check, error, type Finding, ok, warning } from "../finding.ts";
 
-const GIB = 1024 ** 3;
-
 export const checkDataFolder: Check = async ({ config: { databaseUrl, dataDir } }) => {
   if (databaseUrl !== null) return [];
   const found = await stat(dataDir).catch(() => null);
@@ -21,7 +19,7 @@ function evaluateMode(dataDir: string, mode: number): Finding {
 
 /** PostgreSQL stops when the disk is full. */
 export function evaluateSpace({ bavail, bsize }: { readonly bavail: number; readonly bsize: number }): Finding {
-  const free = (bavail * bsize) / GIB;
+  const free = (bavail * bsize) / 1024 ** 3;
   const message = `${free.toFixed(1)} GiB free in the data directory`;
   if (free >= 1) return ok(message);
   return free < 0.1 ? error(message, "free disk space now") : warning(message, "free disk space");
