@@ -26,9 +26,6 @@ import { createHashing, type HashingOptions } from "./hashing.ts";
 import { loadRootSecrets } from "./root-secrets/file.ts";
 import { deriveRings, type Rings } from "./root-secrets/rings.ts";
 
-/** Statement timeout in milliseconds. */
-const STATEMENT_TIMEOUT = 10_000;
-
 /** Connections for lists, in addition to those of the pool. */
 const LIST_CONNECTIONS = 2;
 
@@ -87,7 +84,7 @@ export async function openResources(config: Config, options: ResourcesOptions) {
 
 async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const server = await openDatabaseServer(config, embedded);
-  const options = { url: server.url, statementTimeout: STATEMENT_TIMEOUT, attempts: new ConnectBackoff() };
+  const options = { url: server.url, statementTimeout: 10_000, attempts: new ConnectBackoff() };
   // A separate URL for notifications means that the first one leads through a transaction pooler, which loses prepared statements.
   const prepare = config.databaseListenUrl === null;
   const database = new Pool({ ...options, maxConnections: config.databasePoolSize, prepare });
@@ -181,15 +178,12 @@ function assemble(
 /** Bytes of cache per key: most entries take 264, plus their place in the indexes. */
 const CACHE_ENTRY_BYTES = 400;
 
-/** Maximum number of cached look-ups without a result. */
-const MAX_NEGATIVES = 100_000;
-
 function cacheOptions({ cacheBytes }: Config, coherence: Coherence, tracing: Tracing | undefined): CacheOptions {
   const { isCoherent, membership } = coherence;
   return {
     maxBytes: cacheBytes,
     maxEntries: Math.floor(cacheBytes / CACHE_ENTRY_BYTES),
-    maxNegatives: MAX_NEGATIVES,
+    maxNegatives: 100_000,
     clock: systemClock,
     isCoherent,
     isInStaleGrace: () => membership.lease.isInStaleGrace,
