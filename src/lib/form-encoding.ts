@@ -8,8 +8,13 @@ export function splitForm(text: string): (readonly [name: string, value: string]
 
 /** Decodes a name or value, where `+` is a space. Returns undefined for a malformed percent-encoding. */
 export function decodeFormText(text: string): string | undefined {
+  return decodePercent(text.replaceAll("+", " "));
+}
+
+/** Returns undefined for a malformed percent-encoding, or one that is not UTF-8. */
+export function decodePercent(text: string): string | undefined {
   try {
-    return decodeURIComponent(text.replaceAll("+", " "));
+    return decodeURIComponent(text);
   } catch {
     return undefined;
   }

@@ -14,19 +14,13 @@ export type CheckAnswer = MessageInitShape<typeof CheckResponseSchema>;
  * so those that are set, in place of any that the client sent, are not among the removed ones.
  */
 export function answerTo(decision: GatewayDecision, fields: readonly string[]): CheckAnswer {
-  if (!isAllowed(decision)) return deny(decision);
+  if (decision.status !== 200) return deny(decision);
   const spoofed = spoofedIn(fields);
   if (spoofed.length === 0) return allowUnchanged(decision);
   return allow(
     decision,
     spoofed.filter((name) => !decision.headers.some(([ours]) => ours === name)),
   );
-}
-
-type AllowedDecision = GatewayDecision & { readonly identity: GatewayIdentity };
-
-function isAllowed(decision: GatewayDecision): decision is AllowedDecision {
-  return decision.identity !== undefined;
 }
 
 /** `x-keyhold-…` in every spelling that CGI or WSGI give the same name. */
@@ -46,14 +40,14 @@ function spoofedIn(fields: readonly string[]): string[] {
   return names === undefined ? NONE : [...names];
 }
 
-const allowUnchanged = memoize((decision: AllowedDecision) => allow(decision, NONE));
+const allowUnchanged = memoize((decision: GatewayDecision) => allow(decision, NONE));
 
-function allow({ status, headers, identity }: AllowedDecision, headersToRemove: string[]): CheckAnswer {
+function allow({ status, headers, identity }: GatewayDecision, headersToRemove: string[]): CheckAnswer {
   const ours = headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);
   return {
     status: { code: GATEWAY_CODES[status] },
     httpResponse: { case: "okResponse", value: { headers: ours, headersToRemove } },
-    dynamicMetadata: metadataOf(identity),
+    dynamicMetadata: identity && metadataOf(identity),
   };
 }
 

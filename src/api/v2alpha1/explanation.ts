@@ -29,11 +29,11 @@ export function explanation(
   { verdict, credentialType, key, checks }: Explanation,
   now: number,
 ): MessageInitShape<typeof ExplainApiKeyResponseSchema> {
-  const { reason, message, missingScopes = [] } = verdict.valid ? VALID : verdict;
+  const rejection = verdict.valid ? undefined : verdict;
   return {
     isValid: verdict.valid,
-    errorCode: reason && VerificationError[verificationErrorOf(reason)],
-    errorMessage: message,
+    errorCode: rejection && VerificationError[verificationErrorOf(rejection.reason)],
+    errorMessage: rejection?.message,
     checks: checks.map(({ name, result, detail }) => ({
       name: VerificationCheck[name],
       result: CheckResult[result],
@@ -41,8 +41,6 @@ export function explanation(
     })),
     credentialType: CredentialType[credentialType],
     ...(key !== null && { keyId: key.keyId, actorId: key.actorId, status: KeyStatus[statusAt(key, now)] }),
-    missingScopes: [...missingScopes],
+    missingScopes: [...(rejection?.missingScopes ?? [])],
   };
 }
-
-const VALID = { reason: undefined, message: undefined, missingScopes: undefined } as const;

@@ -1,7 +1,12 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { type Compression, createAsyncIterable, encodeEnvelope } from "@connectrpc/connect/protocol";
+import {
+  type Compression,
+  compressionNegotiate,
+  createAsyncIterable,
+  encodeEnvelope,
+} from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { Rpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
@@ -88,21 +93,18 @@ export function isFramed(contentType: string): boolean {
 /** For a message in another compression than Connect's. */
 export const UNKNOWN_COMPRESSION = "unsupported compression; allowed: gzip, br";
 
-const COMPRESSIONS: readonly Compression[] = [compressionGzip, compressionBrotli];
+const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
 /** The names of headers in a protocol. */
 const CONNECT = { deadline: CONNECT_DEADLINE, encoding: "content-encoding", accepted: "accept-encoding" };
 const GRPC = { deadline: GRPC_DEADLINE, encoding: "grpc-encoding", accepted: "grpc-accept-encoding" };
 
 /** Rejects a deadline or compression that Connect would reject by quoting it. */
-async function requireSupported(call: ConnectCall, compressions: readonly Compression[]): Promise<void> {
+async function requireSupported(call: ConnectCall, compressions: Compression[]): Promise<void> {
   const { deadline, encoding, accepted } = call.context.protocolName === "connect" ? CONNECT : GRPC;
-  const names = compressions.map(({ name }) => name);
-  const used = call.query?.get("compression") ?? call.header(encoding) ?? IDENTITY;
-  if (used !== IDENTITY && !names.includes(used)) {
-    const headers = { [accepted]: names.join(",") };
-    throw new ConnectError(UNKNOWN_COMPRESSION, Code.Unimplemented, headers);
-  }
+  const used = call.query?.get("compression") ?? call.header(encoding) ?? null;
+  const { error } = compressionNegotiate(compressions, used, null, accepted);
+  if (error !== undefined) throw new ConnectError(UNKNOWN_COMPRESSION, error.code, error.metadata);
   const timeout = call.header(deadline.header);
   if (timeout !== undefined && deadline.parse(timeout) === undefined) {
     throw invalidArgument("timeout", "is not well-formed");

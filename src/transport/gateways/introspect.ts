@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { FormParameters, Introspect, Introspection } from "../../api/introspection.ts";
-import type { Pipeline } from "../../api/rpc.ts";
+import type { FormParameters, Introspect } from "../../api/introspection.ts";
 import type { Guard } from "../../auth/guard.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
@@ -26,7 +25,7 @@ const POLICY = "keyhold:verify";
 /** Twice the longest credential. */
 const MAX_REQUEST_BYTES = 2 ** 14;
 
-export type IntrospectionPipeline = Pipeline<Uint8Array, Introspection>;
+export type IntrospectionPipeline = ReturnType<typeof createIntrospection>;
 
 /** Decorates the handler of token introspection (RFC 7662) with authorization, load shedding and the error table. */
 export function createIntrospection(
@@ -34,7 +33,7 @@ export function createIntrospection(
   guard: Guard,
   limiter: ConcurrencyLimiter,
   tracing: Tracing | undefined,
-): IntrospectionPipeline {
+) {
   const endpoint = {
     name: INTROSPECTION,
     method: { name: "Introspect" },

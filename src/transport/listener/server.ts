@@ -10,7 +10,7 @@ import {
   type Protocol,
 } from "./acceptor.ts";
 import { createHttp2, type Http2, takeListener } from "./http2.ts";
-import { InFlightResponses } from "./in-flight-responses.ts";
+import { trackResponses } from "./in-flight-responses.ts";
 import type { ListenerLimits } from "./limits.ts";
 import type { Http1Connections, RequestInterceptor } from "./request-interceptor.ts";
 
@@ -30,7 +30,7 @@ export class ListenerServer extends Server {
   readonly #limits: ListenerLimits;
   readonly #sockets = new Set<Socket>();
   /** Node closes connections that are idle when `close()` is called, not those that become idle later. */
-  readonly #responses = new InFlightResponses(() => this.#closing && this.closeIdleConnections());
+  readonly #responses = trackResponses(() => this.#closing && this.closeIdleConnections());
   readonly #http1: Http1Connections | undefined;
   readonly #http2: Http2;
   readonly #acceptor: Acceptor;

@@ -1,3 +1,4 @@
+import { decodePercent } from "../../lib/form-encoding.ts";
 import { nearestName } from "../../lib/nearest-name.ts";
 
 /** Origin form or absolute form (RFC 9112 §3.2). */
@@ -108,10 +109,5 @@ function isMatch({ segments: expected }: Bound<unknown>, segments: readonly stri
 
 /** Returns an empty segment, which matches nothing, if the percent-encoding is malformed or not UTF-8. */
 function decodeSegment(raw: string): string {
-  if (!raw.includes("%")) return raw;
-  try {
-    return decodeURIComponent(raw);
-  } catch {
-    return "";
-  }
+  return raw.includes("%") ? (decodePercent(raw) ?? "") : raw;
 }
