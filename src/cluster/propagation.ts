@@ -5,26 +5,8 @@ import { OtherServerError, type SendBarrier } from "./change-feed.ts";
 import type { ClusterSession } from "./cluster-session.ts";
 import { type DatabasePosition, historyOf, type ServerId } from "./server-id.ts";
 
-export interface Propagation {
-  /**
-   * Sends a barrier with `send`, on the connection on which a change was committed.
-   *
-   * @throws what `send` throws; `CHANGE_UNCONFIRMED` when that connection leads to another server than that of the session.
-   */
-  begin(send: SendBarrier): Promise<Propagating>;
-  /**
-   * Resolves when no node answers from a state before the change. If the session is lost, `repeat` sends another barrier on any
-   * connection for changes.
-   *
-   * @throws `CHANGE_UNCONFIRMED`
-   */
-  confirm(begun: Propagating, repeat: () => Promise<Propagating>): Promise<void>;
-  /**
-   * Whether all nodes with a lease read new rows from these servers, so that a key that none of them can have cached needs no barrier: it
-   * is the server of this session, and leases granted by another server before the promotion have ended.
-   */
-  isAcknowledgedByAll(servers: ReadonlySet<ServerId>): boolean;
-}
+/** Propagates changes to every node. */
+export type Propagation = ReturnType<typeof createPropagation>;
 
 /** A committed change that some nodes may not have received. */
 export interface Propagating {
@@ -49,8 +31,13 @@ export interface PropagationOptions {
 /** Milliseconds during which the wait is repeated when sessions are lost. */
 const PATIENCE = 15_000;
 
-export function createPropagation(options: PropagationOptions): Propagation {
+export function createPropagation(options: PropagationOptions) {
   const { monotonic, ttl, session: current, whenConnected, onOtherServer, onPosition } = options;
+  /**
+   * Sends a barrier with `send`, on the connection on which a change was committed.
+   *
+   * @throws what `send` throws; `CHANGE_UNCONFIRMED` when that connection leads to another server than that of the session.
+   */
   const begin = async (send: SendBarrier): Promise<Propagating> => {
     const session = current();
     if (session === null) return { history: historyOf((await send(null)).position.server), done: null };
@@ -67,6 +54,12 @@ export function createPropagation(options: PropagationOptions): Propagation {
       throw unconfirmed(error);
     }
   };
+  /**
+   * Resolves when no node answers from a state before the change. If the session is lost, `repeat` sends another barrier on any
+   * connection for changes.
+   *
+   * @throws `CHANGE_UNCONFIRMED`
+   */
   const confirm = async (begun: Propagating, repeat: () => Promise<Propagating>): Promise<void> => {
     const start = monotonic();
     for (let last = begun; ; ) {
@@ -81,6 +74,10 @@ export function createPropagation(options: PropagationOptions): Propagation {
       if (last.history !== begun.history) throw unconfirmed(new Error("the primary has changed"));
     }
   };
+  /**
+   * Whether all nodes with a lease read new rows from these servers, so that a key that none of them can have cached needs no barrier: it
+   * is the server of this session, and leases granted by another server before the promotion have ended.
+   */
   const isAcknowledgedByAll = (servers: ReadonlySet<ServerId>): boolean => {
     const session = current();
     if (session === null || monotonic() - session.openTime < ttl) return false;

@@ -196,8 +196,7 @@ function firstOfEach(rows: readonly NewKey[]) {
 }
 
 function findFirst(first: ReadonlyMap<string, NewKey>, names: readonly string[]): NewKey | undefined {
-  const name = names.find((candidate) => first.has(candidate));
-  return name === undefined ? undefined : first.get(name);
+  return names.map((name) => first.get(name)).find((row) => row !== undefined);
 }
 
 function nameOf({ digest }: SecretDigest): string {

@@ -4,6 +4,7 @@ import type { Adoption, StoreAdoption } from "../../hashing/adopter.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type ChangeWork, type Commit, changeRow } from "../cluster/change-committer.ts";
 import { hex } from "../connection/array-types.ts";
+import { finalExpireTime } from "../keys/authorization.ts";
 import { type ChangedRow, forward, toChange, updateRow } from "../keys/change-one.ts";
 import { active } from "../keys/expiry.ts";
 
@@ -39,7 +40,7 @@ function adoptKey(sql: Sql, { keyId, hashDigest, digest, otherDigests }: Adoptio
       jsonb_build_object('digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id) ELSE '[]' END`;
   const set = sql`
     digest = ${digest.digest}, digest_key_id = ${digest.keyId}, other_digests = ${others}::jsonb || ${hashed},
-    expire_time = CASE WHEN adopt_before_time IS NULL THEN expire_time ELSE adopted_expire_time END,
+    expire_time = ${finalExpireTime(sql)},
     hash_algorithm = NULL, hash_scheme_id = NULL, hash_parameters = NULL, hash_prefix_length = NULL,
     adopt_before_time = NULL, adopted_expire_time = NULL, adopt_time = ${now}, update_time = ${forward(sql, now)}`;
   // A key that some node may have rejected as expired must not live on.

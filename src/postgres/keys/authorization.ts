@@ -57,7 +57,7 @@ function expiresWithin(sql: Sql, { expireTime: end }: Principal, { scopes, expir
     OR NOT EXISTS (SELECT FROM unnest(${after}) AS scope WHERE starts_with(scope, ${RESERVED_SCOPE_PREFIX})))`;
 }
 
-/** A key with a time by which it must be adopted may live longer after that. */
-function finalExpireTime(sql: Sql): Fragment {
+/** Returns when a key expires once it is adopted: one with a time by which it must be adopted may live longer after that. */
+export function finalExpireTime(sql: Sql): Fragment {
   return sql`CASE WHEN adopt_before_time IS NULL THEN expire_time ELSE adopted_expire_time END`;
 }
