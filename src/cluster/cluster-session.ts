@@ -78,8 +78,8 @@ export class ClusterSession {
   }
 
   /**
-   * Renews the lease, which is not extended unless all synchronous standbys have it (`isReplicated`). `echo` resolves when the notification of
-   * the renewal was received.
+   * Renews the lease, which is not extended unless all synchronous standbys have it (`isReplicated`). `echo` resolves when the notification
+   * of the renewal was received.
    *
    * @throws OtherServerError, or another error when the lease is gone; what the database or the connection failed with.
    */

@@ -52,8 +52,8 @@ export function parseDerivation(derivation: Derivation, { allowedClaims }: Token
 }
 
 /**
- * Derives a token with at most the scopes, audience (empty: any) and lifetime of its parent. Errors are thrown, or reject if a signing key had
- * to be awaited.
+ * Derives a token with at most the scopes, audience (empty: any) and lifetime of its parent. Errors are thrown, or reject if a signing key
+ * had to be awaited.
  */
 export function deriveToken(context: DeriveContext, parent: Verdict, derivation: ParsedDerivation) {
   if (!parent.valid) throw credentialInvalid(parent);

@@ -6,12 +6,12 @@ import { revokeKey } from "./revoke.ts";
 import { SLICES_PER_SEARCH, startWork, type WorkControl } from "./time-box.ts";
 
 /**
- * Revokes a key and its descendants, for some seconds: until all are revoked, or `mayContinue` returns false. No key is created below a revoked
- * one (migration 0022), so the first revocation stops all creators; only those in flight may add keys, and are found by the next search.
- * Throws `API_KEY_ALREADY_REVOKED` if nothing was left to revoke.
+ * Revokes a key and its descendants, for some seconds: until all are revoked, or `mayContinue` returns false. No key is created below a
+ * revoked one (migration 0022), so the first revocation stops all creators; only those in flight may add keys, and are found by the next
+ * search. Throws `API_KEY_ALREADY_REVOKED` if nothing was left to revoke.
  *
- * Returns the key, the number of descendants that the call revoked, and the number of those that are not revoked: the principal may not revoke
- * them, or the call was not `done` and another one continues.
+ * Returns the key, the number of descendants that the call revoked, and the number of those that are not revoked: the principal may not
+ * revoke them, or the call was not `done` and another one continues.
  */
 export async function revokeWithDescendants(
   context: KeysContext,

@@ -57,8 +57,8 @@ interface Item {
 }
 
 /**
- * Imports keys independently and returns one result per input, in order. Of inputs with the same raw key or hash the first wins; salted hashes are
- * imported before all others, because only a stored one can be compared with a raw key.
+ * Imports keys independently and returns one result per input, in order. Of inputs with the same raw key or hash the first wins; salted
+ * hashes are imported before all others, because only a stored one can be compared with a raw key.
  */
 export async function importKeys(
   context: KeysContext,

@@ -34,8 +34,8 @@ function checkRestriction({ scopes, restrictedToActorIds = [] }: NewKeyInput): v
 }
 
 /**
- * Issues a key. The secret is null if the request repeats an earlier one, which returned it. Throws on scopes that the principal may not grant,
- * and on a reused request id.
+ * Issues a key. The secret is null if the request repeats an earlier one, which returned it. Throws on scopes that the principal may not
+ * grant, and on a reused request id.
  */
 export async function issueKey(context: KeysContext, principal: Principal, input: ParsedNewKey) {
   const now = context.clock.now();

@@ -144,9 +144,9 @@ export interface ListedKey extends ApiKey {
 }
 
 /**
- * Stores keys. Each change is atomic, and durable when the promise resolves. It returns the changed or deleted key, or null if its condition
- * did not hold: the key exists (with that kind), is not revoked, for all but revoke has not expired, and the principal may know of it and change it
- * (`isVisible`, `assertCanManage`, `assertCanGrant`).
+ * Stores keys. Each change is atomic, and durable when the promise resolves. It returns the changed or deleted key, or null if its
+ * condition did not hold: the key exists (with that kind), is not revoked, for all but revoke has not expired, and the principal may know
+ * of it and change it (`isVisible`, `assertCanManage`, `assertCanGrant`).
  */
 export interface KeyStore {
   /** Returns one result per key, in order. Of keys with the same raw key the first is inserted. */
@@ -222,12 +222,12 @@ export interface BulkStore {
   /** Returns the ids of the next keys of the operation, in ascending order, at most `limit`. */
   select(operation: BulkOperation, selection: BulkSelection, limit: number): Promise<string[]>;
   /**
-   * Changes the next keys of the operation, and returns the ids of those that it has changed, with the operation as it is then. With `isLast` it ends. Keys and operation are
-   * changed in one transaction, and only if the operation is still in this state: another call may have advanced it. Resolves when all
-   * changes of the operation are propagated to the other nodes.
+   * Changes the next keys of the operation, and returns the ids of those that it has changed, with the operation as it is then. With
+   * `isLast` it ends. Keys and operation are changed in one transaction, and only if the operation is still in this state: another call may
+   * have advanced it. Resolves when all changes of the operation are propagated to the other nodes.
    *
-   * @throws `CHANGE_UNCONFIRMED`; `CALLER_UNAUTHENTICATED` if the principal's credential is not valid any more; `CONCURRENT_CHANGE`
-   * if the operation was forgotten
+   * @throws `CHANGE_UNCONFIRMED`; `CALLER_UNAUTHENTICATED` if the principal's credential is not valid any more; `CONCURRENT_CHANGE` if the
+   * operation was forgotten
    */
   advance(
     operation: BulkOperation,

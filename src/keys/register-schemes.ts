@@ -4,8 +4,8 @@ import type { HashedSource, ImportSource } from "./import-source.ts";
 import type { HashRegistry } from "./ports.ts";
 
 /**
- * Stores the schemes and prefix lengths of keys to import, each once, and tests whether their hashes can be computed. Rejects if the database cannot
- * be read. Returns a function that returns the id of the scheme of a source, or throws the error if it cannot be stored.
+ * Stores the schemes and prefix lengths of keys to import, each once, and tests whether their hashes can be computed. Rejects if the
+ * database cannot be read. Returns a function that returns the id of the scheme of a source, or throws the error if it cannot be stored.
  */
 export async function registerSchemes(registry: HashRegistry, sources: readonly ImportSource[]) {
   const results = new Map<string, number | KeyholdError>();

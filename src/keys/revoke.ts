@@ -19,8 +19,8 @@ export function revokeKey(
 }
 
 /**
- * Revokes the key whose secret is the credential, with a reason that `checkOwnReason` accepts. Its holder needs no other permission; `caller` may
- * be anonymous.
+ * Revokes the key whose secret is the credential, with a reason that `checkOwnReason` accepts. Its holder needs no other permission;
+ * `caller` may be anonymous.
  */
 export async function selfRevoke(
   context: KeysContext,

@@ -22,9 +22,9 @@ const MIN_PAUSE = 4;
 const BUSY = 0.5;
 
 /**
- * Returns the keys per transaction, and the pause after it as a multiple of what it took, at a utilization of the event loop by other work from 0
- * to 1. Other changes of a key wait for its transaction, and verifications for the event loop that reads its rows: in a busy process almost all
- * of the time belongs to other callers.
+ * Returns the keys per transaction, and the pause after it as a multiple of what it took, at a utilization of the event loop by other work
+ * from 0 to 1. Other changes of a key wait for its transaction, and verifications for the event loop that reads its rows: in a busy process
+ * almost all of the time belongs to other callers.
  */
 export function paceAt(utilization: number) {
   return utilization > BUSY ? { slice: 10, pause: 12 } : { slice: 500, pause: 0.1 };

@@ -15,8 +15,8 @@ export interface UpdateInput extends Omit<KeyUpdate, "expiry"> {
 }
 
 /**
- * Updates an active key by an input that `checkUpdate` accepts. Absent fields stay unchanged. Throws `INVALID_ARGUMENT` if it changes an immutable
- * field.
+ * Updates an active key by an input that `checkUpdate` accepts. Absent fields stay unchanged. Throws `INVALID_ARGUMENT` if it changes an
+ * immutable field.
  */
 export async function updateKey(
   context: KeysContext,

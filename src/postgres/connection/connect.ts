@@ -104,7 +104,8 @@ export function ownSettings({ statementTimeout, prepare }: DatabaseOptions): Rec
     idle_in_transaction_session_timeout: String(statementTimeout),
     // The estimated cost of a list without its limit, and of an unavoidable scan before PostgreSQL 18, would trigger it.
     jit: "off",
-    // A generic plan made while a table was small is kept until the table is analyzed. For a small table the planner prefers a sequential scan.
+    // A generic plan made while a table was small is kept until the table is analyzed. For a small table the planner prefers a sequential
+    // scan, so it must not consider one.
     ...(prepare && { enable_seqscan: "off" }),
   };
 }

@@ -13,11 +13,12 @@ const DEFAULT_HOST = "localhost";
 const HOST_PARAMETERS: ReadonlySet<string> = new Set(["host", "port", "target_session_attrs"]);
 
 /**
- * Parses the URL of a database as libpq does (PostgreSQL docs, 32.1.1.2 and 32.1.1.3); an absent user or database is empty. It may contain several hosts, each with a port: `h1:5433,h2:5434`. As in libpq, `host` and `port` in the
- * query override those before it. `field` is the name of the variable.
+ * Parses the URL of a database as libpq does (PostgreSQL docs, 32.1.1.2 and 32.1.1.3); an absent user or database is empty. It may contain
+ * several hosts, each with a port: `h1:5433,h2:5434`. As in libpq, `host` and `port` in the query override those before it. `field` is the
+ * name of the variable.
  *
- * @throws KeyholdError `INVALID_ARGUMENT` that quotes nothing of the URL but a known value of `target_session_attrs`: if a password is
- * not percent-encoded, any part of the URL may belong to it.
+ * @throws KeyholdError `INVALID_ARGUMENT` that quotes nothing of the URL but a known value of `target_session_attrs`: if a password is not
+ * percent-encoded, any part of the URL may belong to it.
  */
 export function parseConnectionUrl(text: string, field = "database URL") {
   const [, scheme, authority = "", path = "", query = ""] =

@@ -16,8 +16,8 @@ import { ownSession } from "../connection/session-settings.ts";
 import { parseTime } from "../connection/value-types.ts";
 
 /**
- * Creates the store of hash schemes in PostgreSQL: over `reads` what verifications wait for, over `lists` what may read many keys. What is added is notified to every node before a key with it is: the barrier of the key's
- * import covers it.
+ * Creates the store of hash schemes in PostgreSQL: over `reads` what verifications wait for, over `lists` what may read many keys. What is
+ * added is notified to every node before a key with it is: the barrier of the key's import covers it.
  */
 export function createHashSchemeStore(
   { database, lists, reads }: Readonly<Record<"database" | "lists" | "reads", Database>>,
@@ -123,8 +123,9 @@ async function addPrefixLength(sql: Sql, length: number): Promise<boolean> {
 }
 
 /**
- * Removes what no key has, unless it is new: its first key may be about to be imported. Deletes nothing if there is nothing to delete, because
- * every deletion is notified. A key that was imported since keeps its scheme, by a trigger, and then all others are kept too, until the next time.
+ * Removes what no key has, unless it is new: its first key may be about to be imported. Deletes nothing if there is nothing to delete,
+ * because every deletion is notified. A key that was imported since keeps its scheme, by a trigger, and then all others are kept too, until
+ * the next time.
  */
 async function removeUnused(sql: Sql): Promise<NewUnused> {
   const schemeIds = await removeUnusedOf(sql, "hash_schemes", "scheme_id", "hash_scheme_id");

@@ -85,7 +85,8 @@ function setUpdated(sql: Sql, update: KeyUpdate, now: Date): Fragment {
       ${update.name === undefined ? sql`` : sql`, name = ${update.name}`}
       ${update.scopes === undefined ? sql`` : sql`, scopes = ${[...update.scopes]}::text[]`}
       ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}
-      ${update.expiry === undefined ? sql`` : sql`, expire_time = ${update.expiry.time}, adopt_before_time = NULL, adopted_expire_time = NULL`}
+      ${update.expiry === undefined ? sql`` : sql`, expire_time = ${update.expiry.time}, adopt_before_time = NULL,
+        adopted_expire_time = NULL`}
       ${update.allowedCidrs === undefined ? sql`` : sql`, allowed_cidrs = ${update.allowedCidrs && [...update.allowedCidrs]}::text[]`}`;
 }
 

@@ -42,8 +42,8 @@ async function requireRights(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Migrates a database as whose owner (`url`) and superuser this process may connect, and grants the rights of the servers. Creates their role if
- * an older release did not.
+ * Migrates a database as whose owner (`url`) and superuser this process may connect, and grants the rights of the servers. Creates their
+ * role if an older release did not.
  */
 export function prepareOwned({
   url,
