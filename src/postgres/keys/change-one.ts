@@ -3,7 +3,7 @@ import type { Change, ChangeVerb } from "../../domain/change.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import { MAX_GRACE_SECRETS } from "../../domain/limits.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { KeyMutation, KeyName, KeyUpdate, Revocation, Rotation } from "../../keys/ports.ts";
+import type { KeyMutation, KeyName, KeyUpdate, NewExpiry, Revocation, Rotation } from "../../keys/ports.ts";
 import { allOf } from "../connection/fragments.ts";
 import { withServer } from "../connection/server-position.ts";
 import { canGrant, canManage } from "./authorization.ts";
@@ -78,16 +78,19 @@ export function mutationOf(sql: Sql, name: KeyName, change: KeyMutation, princip
   }
 }
 
-/** A key that is adopted later keeps the new expiry. */
 function setUpdated(sql: Sql, update: KeyUpdate, now: Date): Fragment {
   return sql`
       update_time = ${forward(sql, now)}
       ${update.name === undefined ? sql`` : sql`, name = ${update.name}`}
       ${update.scopes === undefined ? sql`` : sql`, scopes = ${[...update.scopes]}::text[]`}
       ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}
-      ${update.expiry === undefined ? sql`` : sql`, expire_time = ${update.expiry.time}, adopt_before_time = NULL,
-        adopted_expire_time = NULL`}
+      ${update.expiry === undefined ? sql`` : sql`, ${setExpiry(sql, update.expiry)}`}
       ${update.allowedCidrs === undefined ? sql`` : sql`, allowed_cidrs = ${update.allowedCidrs && [...update.allowedCidrs]}::text[]`}`;
+}
+
+/** A key that is adopted later keeps this expiry. */
+function setExpiry(sql: Sql, { time }: NewExpiry): Fragment {
+  return sql`expire_time = ${time}, adopt_before_time = NULL, adopted_expire_time = NULL`;
 }
 
 /** Conditions that the immutable fields of an update have their values. */
