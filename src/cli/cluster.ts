@@ -5,7 +5,6 @@ import { withResources } from "./command.ts";
 import {
   type Cell,
   fieldCell,
-  headerOf,
   note,
   type OutputOptions,
   stateCell,
@@ -21,7 +20,7 @@ export function showCluster(options: OutputOptions): Promise<void> {
     const nodes = await listNodes(database);
     if (options.json === true) await writeJson(nodes.map(toJson));
     else if (nodes.length === 0) note("no running server uses this database");
-    else await write(tableText([headerOf(HEADER), ...nodes.map(columnsOf)]));
+    else await write(tableText(nodes.map(columnsOf), HEADER));
   });
 }
 

@@ -96,12 +96,9 @@ export function writeObject(json: JsonObject, options: OutputOptions): Promise<v
 
 export type Cell = string | Styled;
 
-export function headerOf(titles: readonly string[]): Styled[] {
-  return titles.map((text) => ({ text, style: "bold" }));
-}
-
-/** Returns a table with aligned columns. */
-export function tableText(rows: readonly (readonly Cell[])[]): Text {
+/** Returns a table with aligned columns, below their titles if there are any. */
+export function tableText(cells: readonly (readonly Cell[])[], titles?: readonly string[]): Text {
+  const rows = titles === undefined ? cells : [titles.map((text): Styled => ({ text, style: "bold" })), ...cells];
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => textOf(row[column]).length)));
   return rows.map((row) => {
     const last = row.findLastIndex((cell) => textOf(cell) !== "");

@@ -7,7 +7,7 @@ import { file_keyhold_v2alpha1_issued_api_keys } from "../../gen/keyhold/v2alpha
 import { file_keyhold_v2alpha1_self_service } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { invalidArgument } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../lib/json.ts";
-import { fieldCell, headerOf, jsonText, note, type OutputOptions, tableText, write, writeObject } from "./output.ts";
+import { fieldCell, jsonText, note, type OutputOptions, tableText, write, writeObject } from "./output.ts";
 
 const registry = createRegistry(
   file_keyhold_v2alpha1_api_key,
@@ -62,7 +62,7 @@ export async function writeList(
       await write((isFirst ? "[\n" : ",\n") + messages.map((message) => jsonText(restJson(message))).join(",\n"));
     else {
       const rows = messages.map(restJson).map((record) => fields.map((field) => fieldCell(field, record[field])));
-      await write(tableText([...(isFirst ? [headerOf(Object.values(titles))] : []), ...rows]));
+      await write(tableText(rows, isFirst ? Object.values(titles) : undefined));
     }
     isFirst = false;
   }

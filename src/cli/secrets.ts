@@ -9,7 +9,7 @@ import { isNeeded, type RootSecretUse, takeInventory } from "../server/root-secr
 import { rootSecretId } from "../server/root-secrets/rings.ts";
 import { requireActiveKey, rewrapSigningKeys } from "../signing/signing.ts";
 import { withResources } from "./command.ts";
-import { headerOf, note, type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
+import { note, type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
 
 const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "HASH SECRETS", "VERDICT"];
 
@@ -18,7 +18,7 @@ export function listSecrets({ json = false }: OutputOptions): Promise<void> {
     const stored = { signingKeys: await signing.store.list(), hashing: await hashing.rewrap.store.read() };
     const uses = await takeInventory({ database: lists, rings, ...stored, now: signing.clock.now() });
     if (json) return writeJson(uses.map(toJson));
-    await write(tableText([headerOf(HEADER), ...uses.map(columnsOf)]));
+    await write(tableText(uses.map(columnsOf), HEADER));
     if (uses.some(({ state }) => state === "retired")) note(MACAROONS);
   });
 }

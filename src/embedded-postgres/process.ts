@@ -63,7 +63,6 @@ export async function poll<T>(condition: () => Promise<T | undefined>, signal: A
   }
 }
 
-/** Resolves when no process runs under `pid`. */
 export async function untilGone(pid: number, signal: AbortSignal): Promise<void> {
   await poll(async () => ((await describeProcess(pid)) === undefined ? true : undefined), signal);
 }

@@ -8,7 +8,6 @@ import { createRateLimiter } from "../lib/rate-limiter.ts";
 import type { Config } from "./config/config.ts";
 import type { Resources } from "./resources.ts";
 
-/** Returns the guard with the authentication methods of `KEYHOLD_AUTH`. */
 export async function configuredGuard(
   { auth, oidc, trustedProxies }: Config,
   { keys, shapes }: Resources,

@@ -8,7 +8,6 @@ export interface Job {
   readonly name: string;
   /** Milliseconds from one run to the next; each is varied by up to a tenth, so that nodes do not run together. */
   readonly interval: number;
-  /** The log message of a run that fails. */
   readonly failureMessage: string;
   /** Whether it runs a last time when the process stops. */
   readonly runsAtStop?: boolean;

@@ -42,7 +42,6 @@ const RESERVED_CONNECTIONS = 2;
 export type Resources = Awaited<ReturnType<typeof openResources>>;
 
 export interface ResourcesOptions extends EmbeddedStart {
-  /** Logs events of the cluster membership. */
   readonly onMembership?: MembershipLog;
   /** Receives every committed change of keys: the seam for what follows from a change. */
   readonly onChanges?: ChangeObserver;
@@ -71,7 +70,6 @@ export async function openResources(config: Config, options: ResourcesOptions) {
     return {
       url,
       pools: { changes, lists, reads, reserve },
-      /** Migrations that were applied on opening. */
       migrated,
       ...assembled,
       close,

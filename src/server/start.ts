@@ -8,7 +8,6 @@ import { openResources, type Resources, type ResourcesOptions } from "./resource
 import type { ServeOptions, Service } from "./service.ts";
 import { readVersion } from "./version.ts";
 
-/** Opens the configured resources and serves them. */
 export async function startService(
   config: Config,
   logger: FastifyBaseLogger,

@@ -37,10 +37,9 @@ export interface RowOptions {
   readonly hash: HashDefaults;
   readonly adoptBeforeTime?: Timestamp | undefined;
   /** Whether raw keys may have fewer than 8 characters. */
-  readonly allowWeak?: boolean;
+  readonly allowWeak?: boolean | undefined;
 }
 
-/** The members of a row by their fields. */
 export type Fields = Readonly<Record<string, JsonValue | undefined>>;
 
 /** Throws `INVALID_ARGUMENT` if a field of `--map` does not exist, or a required one is missing. */

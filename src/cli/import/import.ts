@@ -53,12 +53,8 @@ type Run = Awaited<ReturnType<typeof openRun>>;
 
 /** Opens what an import reads and writes. There is no server on a dry run, and no progress bar with `--json`. */
 async function openRun(path: string, options: ImportOptions) {
-  const rows: RowOptions = {
-    columns: options.map ?? null,
-    hash: await readHashDefaults(options),
-    adoptBeforeTime: options.adoptBeforeTime,
-    allowWeak: options.allowWeak ?? false,
-  };
+  const { map: columns = null, adoptBeforeTime, allowWeak } = options;
+  const rows: RowOptions = { columns, hash: await readHashDefaults(options), adoptBeforeTime, allowWeak };
   checkColumnMap(rows);
   const source = await openSource(path, options.format);
   const files = filesOf(source, options);

@@ -3,7 +3,7 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
-import { fieldCell, headerOf, tableText, write, writeFields, writeJson } from "../output.ts";
+import { fieldCell, tableText, write, writeFields, writeJson } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { restJson, writeMessage } from "../rest-json.ts";
 import { outputSecret, type SecretOptions } from "../secret-output.ts";
@@ -45,7 +45,7 @@ async function writeExplanation({ checks, ...verdict }: JsonObject): Promise<voi
   await writeFields(verdict);
   const rows = Array.isArray(checks) ? checks.filter(isJsonObject) : [];
   const cells = rows.map((row) => ["name", "result", "detail"].map((name) => fieldCell(name, row[name])));
-  await write(["\n", tableText([headerOf(["CHECK", "RESULT", "DETAIL"]), ...cells])]);
+  await write(["\n", tableText(cells, ["CHECK", "RESULT", "DETAIL"])]);
 }
 
 const ALGORITHMS = { jwt: TokenAlgorithm.JWT, macaroon: TokenAlgorithm.MACAROON };

@@ -2,13 +2,11 @@ import type { ErrorCode } from "../../domain/errors.ts";
 import type { Snapshot } from "../../observability/metrics/registry.ts";
 import type { CountWorkers } from "../../transport/services/health.ts";
 
-/** A message from the primary to a worker. */
 export type PrimaryMessage =
   /** The first message. `databaseUrl` is that of the embedded database, otherwise null: the worker's configuration has it. */
   | { readonly kind: "start"; readonly number: number; readonly databaseUrl: string | null }
   /** Sent when the number of workers changes. */
   | { readonly kind: "count"; readonly count: WorkerCount }
-  /** Requests the metrics. */
   | { readonly kind: "scrape" }
   /** Requests shutdown after the calls in flight. */
   | { readonly kind: "stop" };

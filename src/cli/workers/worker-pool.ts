@@ -51,7 +51,6 @@ export async function startWorkerPool(
     numbers.map((number) => supervise(`worker ${number}`, (signal) => start(number, signal), log)),
   );
   return {
-    /** The URLs on which they listen. */
     url: [...running][0]?.url ?? "",
     gatewayUrl: [...running][0]?.gatewayUrl,
     /** Returns how many accept connections, how many should, replacements started, and uncaught exceptions by the number of the worker. */

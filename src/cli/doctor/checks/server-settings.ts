@@ -6,7 +6,7 @@ import {
   type ServerSettings,
 } from "../../../postgres/connection/server-settings.ts";
 import { OUTSIDE_POOL } from "../../../server/config/config.ts";
-import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
+import { type Check, type DatabaseContext, error, ok, warning } from "../finding.ts";
 
 /** The oldest supported release (postgresql.org/support/versioning). The tests run on 18. */
 const OLDEST = 15;
@@ -17,10 +17,7 @@ export const checkVersion: Check<DatabaseContext> = async ({ database }) => {
   return [evaluateVersion({ versionNumber, version })];
 };
 
-export function evaluateVersion({
-  versionNumber,
-  version,
-}: Pick<ServerSettings, "versionNumber" | "version">): Finding {
+export function evaluateVersion({ versionNumber, version }: Pick<ServerSettings, "versionNumber" | "version">) {
   if (versionNumber >= OLDEST * 10_000) return ok(`PostgreSQL ${version}`);
   return error(`PostgreSQL ${version} is not supported`, `upgrade to ${OLDEST} or later`);
 }
