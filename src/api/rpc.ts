@@ -54,13 +54,11 @@ export interface Pipeline<Request, Response> {
   invoke(request: Request, principal: Principal, call: Call): MaybePromise<Response>;
 }
 
-/** A unary RPC for the transports. */
+/** A unary RPC for the transports, with the limits of its `RpcRow`. */
 export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage>
   extends Pipeline<MessageShape<I>, MessageInitShape<O>> {
   readonly method: DescMethodUnary<I, O>;
-  /** Largest request body in bytes. */
   readonly maxRequestBytes: number;
-  /** Whether request bodies may be compressed; true by default. */
   readonly acceptsCompression?: boolean;
   /** Reads a binary message of an admitted call itself; it is not decoded otherwise, and `invoke` gets an empty message. Must not throw. */
   readBinary?(message: Uint8Array, call: Call): void;

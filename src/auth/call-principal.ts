@@ -1,15 +1,11 @@
 import { callerName, type Identity, type Principal } from "../domain/principal.ts";
 import { memoize } from "../lib/memoize.ts";
 
-/** The parts of a call that a guard needs. */
+/** The parts of a `Call` of `api/` that a guard needs. */
 export interface GuardedCall {
-  /** The request id. */
   readonly id: string;
-  /** A request header by its lower-case name. */
   header(name: string): string | undefined;
-  /** The IP address of the peer, which may be a proxy. */
   readonly peerAddress: string;
-  /** The subject of the client certificate, verified by the CA of gateways; undefined without one. */
   readonly certificateSubject?: string | undefined;
   readonly log: { add(facts: Readonly<Record<string, string>>): void };
 }

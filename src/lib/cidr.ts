@@ -70,13 +70,8 @@ function coverPrefix(blocks: readonly string[], bits: string): boolean {
   return coverPrefix(within, `${bits}0`) && coverPrefix(within, `${bits}1`);
 }
 
-/** A block: the groups of its first address, and the mask of each. */
-export interface Block {
-  readonly groups: IpAddress;
-  readonly masks: readonly number[];
-}
-
-export function compileCidrs(cidrs: readonly string[]): Block[] {
+/** Returns the groups of the first address of each block, and the mask of each group. */
+export function compileCidrs(cidrs: readonly string[]) {
   return cidrs.map((cidr) => {
     const [text = "", prefix] = cidr.split("/");
     const groups = parseAddress(text);
@@ -89,7 +84,7 @@ export function compileCidrs(cidrs: readonly string[]): Block[] {
  * Returns whether one of the blocks contains the address. An IPv4 address is in IPv4 blocks only, also if it was written as an IPv6
  * address: `::/0` is all of IPv6.
  */
-export function contains(blocks: readonly Block[], address: IpAddress): boolean {
+export function contains(blocks: ReturnType<typeof compileCidrs>, address: IpAddress): boolean {
   return blocks.some(
     ({ groups, masks }) =>
       groups.length === address.length &&

@@ -48,6 +48,21 @@ function isPlain(value: unknown): value is object {
 }
 
 /**
+ * Memoizes a function of texts, such as the few that a configuration contains: the first `max` results that `keeps` accepts. Errors are not
+ * memoized.
+ */
+export function memoizeFirst<V>(max: number, derive: (text: string) => V, keeps: (result: V) => boolean = () => true) {
+  const results = new Map<string, V>();
+  return (text: string): V => {
+    const known = results.get(text);
+    if (known !== undefined) return known;
+    const result = derive(text);
+    if (results.size < max && keeps(result)) results.set(text, result);
+    return result;
+  };
+}
+
+/**
  * Memoizes a function by the identity of its argument, which must not change, for as long as that lives. In a `WeakMap`, so for arguments that
  * are few and long-lived: `memoize` is for those that come and go. Errors are not memoized, nor is undefined.
  *

@@ -89,7 +89,6 @@ export abstract class FastCall implements Call, CallLog {
     return headerOf(this.requestHeaders, name);
   }
 
-  /** Returns the values of all fields with this name, in lower case, in order. */
   fields(name: string): readonly string[] {
     return valuesOf(this.requestHeaders, name);
   }

@@ -4,18 +4,18 @@ import type { Call } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import type { ClientAddressOf } from "../../lib/client-address.ts";
 import { decodeFormText, splitForm } from "../../lib/form-encoding.ts";
+import { memoizeFirst } from "../../lib/memoize.ts";
 
-/** A call of a gateway, with the headers of its client as they were received. */
-export interface ForwardedCall extends Call {
-  /** Returns the values of all fields with this name, in lower case, in order. */
-  fields(name: string): readonly string[];
-}
+/** A call of a gateway. `fields` returns the values of all headers with this name, in lower case, in order, as they were received. */
+type ForwardedCall = Call & { fields(name: string): readonly string[] };
 
 /** Headers in which gateways send the URI of the client: Caddy and Traefik, nginx by convention, ingress-nginx. */
 const URI_HEADERS = ["x-forwarded-uri", "x-original-uri", "x-original-url"] as const;
 
 /** The request of a client, by the headers that the gateway has passed. */
 export class ForwardAuthRequest implements GatewayRequest {
+  readonly requiredScopes;
+  readonly audience;
   readonly #target: ForwardAuthTarget;
   readonly #call: ForwardedCall;
   readonly #clientAddressOf: ClientAddressOf;
@@ -23,17 +23,11 @@ export class ForwardAuthRequest implements GatewayRequest {
   /** Throws `INVALID_ARGUMENT`. */
   constructor(target: string, call: ForwardedCall, clientAddressOf: ClientAddressOf) {
     this.#target = targetOf(target);
+    this.requiredScopes = this.#target.requiredScopes;
+    this.audience = this.#target.audience;
     this.#call = call;
     this.#clientAddressOf = clientAddressOf;
     this.#requireOwnQuery();
-  }
-
-  get requiredScopes() {
-    return this.#target.requiredScopes;
-  }
-
-  get audience() {
-    return this.#target.audience;
   }
 
   get clientIp() {
@@ -92,16 +86,8 @@ export function isForwardAuth(target: string): boolean {
 /** Maximum number of configured targets that are kept; each is about 1 KB. */
 const MAX_TARGETS = 64;
 
-const targets = new Map<string, ForwardAuthTarget>();
-
-/** Memoizes `readTarget` for targets without a part of the client. */
-export function targetOf(text: string): ForwardAuthTarget {
-  const found = targets.get(text);
-  if (found !== undefined) return found;
-  const target = readTarget(text);
-  if (target.clientUri === undefined && targets.size < MAX_TARGETS) targets.set(text, target);
-  return target;
-}
+/** Memoizes targets without a part of the client. */
+export const targetOf = memoizeFirst(MAX_TARGETS, readTarget, ({ clientUri }) => clientUri === undefined);
 
 /**
  * Reads the target of a request, which must be one of the endpoint:

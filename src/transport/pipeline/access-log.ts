@@ -17,14 +17,11 @@ declare module "fastify" {
 /** Counts calls: `begin` when one starts, then `end` of the counter for its RPC and protocol. */
 export interface CallCounters {
   begin(): void;
-  /** `rpc` is `package.Service/Method`, or `other` for a request that is no RPC. */
-  of(rpc: string, protocol: Protocol): CallCounter;
+  /** `rpc` is `package.Service/Method`, or `other` for a request that is no RPC; `code` the name of a gRPC code, such as `NOT_FOUND`. */
+  of(rpc: string, protocol: Protocol): { end(code: string, milliseconds: number): void };
 }
 
-export interface CallCounter {
-  /** `code` is the name of a gRPC code, such as `NOT_FOUND`. */
-  end(code: string, milliseconds: number): void;
-}
+export type CallCounter = ReturnType<CallCounters["of"]>;
 
 export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
 

@@ -19,17 +19,14 @@ const FAULTS: ReadonlySet<Code> = new Set([Code.Internal, Code.Unknown, Code.Una
 
 const OVERLOADED = memoizable({ reason: "OVERLOADED" });
 
-/** An operation that a pipeline serves: a unary RPC, or an endpoint of a protocol that is no RPC. */
+/** An operation that a pipeline serves: a unary RPC, or an endpoint of a protocol that is no RPC. Optional members are as in `RpcRow`. */
 export interface Endpoint<Request, Response> extends GuardedRpc {
   /** `package.Service/Method`, for the log, metrics and traces. */
   readonly name: string;
-  /** As in `RpcRow`. */
   readonly mayAnswerFromCache?: boolean;
   /** Parses a request, and returns the function that executes it. Throws `INVALID_ARGUMENT`. */
   handler(request: Request): (principal: Principal, call: Call) => MaybePromise<Response>;
-  /** As in `RpcRow`. */
   cost?(request: Request): number;
-  /** As in `RpcRow`. */
   keyId?(request: Request, response: Response): string | undefined;
 }
 

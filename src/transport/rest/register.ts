@@ -9,14 +9,14 @@ import { yieldIfLong } from "../wire/protobuf.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
 import { PathRouter, splitRequestTarget } from "./path-router.ts";
-import { type DecodeRequest, requestDecoder } from "./request-decoder.ts";
+import { requestDecoder } from "./request-decoder.ts";
 import { encodeResponse } from "./response.ts";
 
 /** The route of a path and HTTP method. */
 interface Route {
   readonly rpc: Rpc;
   readonly body: BodyRule;
-  readonly decode: DecodeRequest;
+  readonly decode: ReturnType<typeof requestDecoder>;
 }
 
 type Routes = ReturnType<typeof makeRoutes>;

@@ -20,16 +20,16 @@ interface RequestParts {
   readonly body: Uint8Array;
 }
 
-/** Throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`. */
-export type DecodeRequest = (parts: RequestParts) => Message;
-
-/** Everything that depends only on the rule is computed once. */
-export function requestDecoder(rpc: Rpc, rule: RestRule): DecodeRequest {
+/**
+ * Returns a function that throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`.
+ * Everything that depends only on the rule is computed once.
+ */
+export function requestDecoder(rpc: Rpc, rule: RestRule) {
   const desc = rpc.method.input;
   const limits = valueLimits(rpc.maxRequestBytes);
   const readQuery = queryReader(desc, rule);
   const read = updateReader(desc, rule, (json) => readMessage(desc, json));
-  return ({ segments, query, body }) => {
+  return ({ segments, query, body }: RequestParts): Message => {
     let json = body.length === 0 ? {} : bodyToRequest(desc, rule.body, body, limits);
     // Without fields no parameter can be a misspelt field: caches and key loaders add their own, such as kid to the JWKS.
     if (query !== "" && desc.fields.length > 0) json = readQuery(json, query);

@@ -10,17 +10,13 @@ import { codeName } from "./protocol.ts";
 export const MAX_TIMER = 2 ** 31 - 1;
 
 /** The deadline of a call in its request header. */
-export interface Deadline {
-  readonly header: string;
-  /** Returns milliseconds; undefined for a malformed value. */
-  parse(value: string): number | undefined;
-  /** The value of the longest deadline within `MAX_TIMER`. */
-  readonly longest: string;
-}
+export type Deadline = typeof CONNECT_DEADLINE;
 
-export const CONNECT_DEADLINE: Deadline = {
+export const CONNECT_DEADLINE = {
   header: "connect-timeout-ms",
-  parse: (value) => parseConnectTimeout(value, Number.MAX_SAFE_INTEGER).timeoutMs,
+  /** Returns milliseconds; undefined for a malformed value. */
+  parse: (value: string) => parseConnectTimeout(value, Number.MAX_SAFE_INTEGER).timeoutMs,
+  /** The value of the longest deadline within `MAX_TIMER`. */
   longest: `${MAX_TIMER}`,
 };
 

@@ -33,7 +33,6 @@ export abstract class FastifyCall implements Call, CallLog {
     return headerOf(this.request.headers, name);
   }
 
-  /** Returns the values of all fields with this name, in lower case, in order. */
   fields(name: string): readonly string[] {
     return fieldsOf(this.request.raw.rawHeaders, name);
   }
