@@ -49,8 +49,8 @@ export function createBulkStore(
       reads.run((sql) => keyIdsOf(sql, selectDescendants(sql, keyId, many, limit)), "keys.find_descendants"),
     changeDescendants: async (many) => {
       const { change, principal, now } = many;
-      const conditions = (sql: Sql) => changeable(sql, change, principal, now);
-      const statement = (sql: Sql) => sql`WITH ${changeKeys(sql, many, conditions(sql))} ${selectChanged(sql)}`;
+      const statement = (sql: Sql) =>
+        sql`WITH ${changeKeys(sql, many, changeable(sql, change, principal, now))} ${selectChanged(sql)}`;
       return (await commitMany(commit, many, `keys.${change.verb}_descendants`, statement)).changed;
     },
     countDescendants: (keyId, principal) =>
