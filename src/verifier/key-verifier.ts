@@ -95,26 +95,17 @@ function lifetimeOf(
   return Math.min(allowed ?? maxAgeMs ?? 0, maxAgeMs ?? Infinity, rest);
 }
 
-const REASONS: Readonly<Record<VerificationError, RejectionReason>> = {
-  [VerificationError.UNSPECIFIED]: "UNAVAILABLE",
-  [VerificationError.INVALID_FORMAT]: "INVALID_FORMAT",
-  [VerificationError.EXPIRED]: "EXPIRED",
-  [VerificationError.REVOKED]: "REVOKED",
-  [VerificationError.NOT_FOUND]: "NOT_FOUND",
-  [VerificationError.SIGNATURE_INVALID]: "SIGNATURE_INVALID",
-  [VerificationError.INTERNAL]: "UNAVAILABLE",
-  [VerificationError.DISABLED]: "DISABLED",
-  [VerificationError.IP_NOT_ALLOWED]: "IP_NOT_ALLOWED",
-  [VerificationError.AUDIENCE_MISMATCH]: "AUDIENCE_MISMATCH",
-  [VerificationError.INSUFFICIENT_SCOPE]: "INSUFFICIENT_SCOPE",
-};
-
 /** An error code that this release does not know yields `UNAVAILABLE`. */
+function toReason(code: VerificationError): RejectionReason {
+  const name = VerificationError[code] as keyof typeof VerificationError | undefined;
+  return name === undefined || name === "UNSPECIFIED" || name === "INTERNAL" ? "UNAVAILABLE" : name;
+}
+
 function toVerdict(answer: VerifyApiKeyResponse, { requiredScopes }: Presentation): Verdict<VerifiedKey> {
   const { isValid, errorCode = VerificationError.UNSPECIFIED, errorMessage = "the credential is not valid" } = answer;
   // A server of an earlier release ignores the required scopes.
   if (isValid) return requireScopes(toCredential(answer), requiredScopes);
-  const rejection = rejected(REASONS[errorCode] ?? "UNAVAILABLE", errorMessage);
+  const rejection = rejected(toReason(errorCode), errorMessage);
   if (errorCode !== VerificationError.INSUFFICIENT_SCOPE) return rejection;
   return { ...rejection, missingScopes: answer.missingScopes, credential: toCredential(answer) };
 }

@@ -1,4 +1,4 @@
-import type { CredentialType } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import type { CredentialType, VerificationError } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { JsonObject } from "../lib/json.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
 
@@ -47,17 +47,7 @@ export interface VerifiedKey extends VerifiedCredential {
 }
 
 /** The API's `VERIFICATION_ERROR_…` (docs/api.md), or `UNAVAILABLE` if the credential could not be verified: deny access. */
-export type RejectionReason =
-  | "INVALID_FORMAT"
-  | "SIGNATURE_INVALID"
-  | "EXPIRED"
-  | "REVOKED"
-  | "NOT_FOUND"
-  | "DISABLED"
-  | "IP_NOT_ALLOWED"
-  | "AUDIENCE_MISMATCH"
-  | "INSUFFICIENT_SCOPE"
-  | "UNAVAILABLE";
+export type RejectionReason = Exclude<keyof typeof VerificationError, "UNSPECIFIED" | "INTERNAL"> | "UNAVAILABLE";
 
 export interface RejectedCredential<T extends VerifiedCredential = VerifiedCredential> {
   readonly ok: false;

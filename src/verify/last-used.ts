@@ -32,7 +32,7 @@ export function createLastUsed(touch: StoreLastUsed, clock: Clock) {
       const batch = noted;
       noted = new Map();
       try {
-        for (const [minute, keyIds] of byMinute(batch)) {
+        for (const [minute, keyIds] of Map.groupBy(batch.keys(), (keyId) => batch.get(keyId) ?? 0)) {
           for (const part of partsOf(keyIds)) await touch(part, new Date(minute * MINUTE));
         }
         recordWritten(written, batch, thisMinute());
@@ -57,8 +57,4 @@ function recordWritten(written: Map<string, number>, batch: ReadonlyMap<string, 
   for (const [keyId, last] of batch) {
     if (last >= minute && (written.size < MAX_KEYS || written.has(keyId))) written.set(keyId, last);
   }
-}
-
-function byMinute(batch: ReadonlyMap<string, number>): Map<number, string[]> {
-  return Map.groupBy(batch.keys(), (keyId) => batch.get(keyId) ?? 0);
 }
