@@ -26,20 +26,14 @@ export function rawKeyHashDigests(
   ring: KeyRing,
 ): readonly SecretDigest[] {
   const spec = schemeDigest(scheme);
-  return parameters === null
-    ? fastHashDigests(spec, output, ring)
-    : digestsUnder(ring, ...slowHashParts(spec, parameters, output));
-}
-
-/** Returns the digests of a fast hash by the scheme with this digest. */
-export function fastHashDigests(scheme: Uint8Array, output: Uint8Array, ring: KeyRing): readonly SecretDigest[] {
-  return digestsUnder(ring, FAST_HASH, scheme, output);
+  const parts = parameters === null ? [FAST_HASH, spec, output] : slowHashParts(spec, parameters, output);
+  return digestsUnder(ring, ...parts);
 }
 
 /** Returns every digest under which a fast hash of the raw key may be stored; none for a scheme with slow hashes. */
 export function fastDigests(rawKey: string, scheme: HashScheme, ring: KeyRing): readonly SecretDigest[] {
   const output = rawKey.isWellFormed() ? fastHash(rawKey, scheme) : undefined;
-  return output === undefined ? [] : fastHashDigests(schemeDigest(scheme), output, ring);
+  return output === undefined ? [] : digestsUnder(ring, FAST_HASH, schemeDigest(scheme), output);
 }
 
 /** Returns what is digested of a slow hash by the scheme with this digest. */

@@ -60,17 +60,10 @@ export function createFindByHash({ ring, formats, slow }: FinderContext): FindBy
         const found = choose(records, digests, hashed);
         const salted = records.filter(isSalted);
         if (found !== null || salted.length === 0) return found;
-        return findBySlowHash(presented, { lookups, lookup, salted }, slow);
+        return findBySlowHash(presented, lookup, salted, lookups, slow);
       });
     });
   };
-}
-
-/** The keys that the prefixes of a raw key find. */
-interface PrefixMatches {
-  readonly lookups: HashLookups;
-  readonly lookup: KeyLookup;
-  readonly salted: readonly VerifiableRecord[];
 }
 
 /**
@@ -79,7 +72,9 @@ interface PrefixMatches {
  */
 async function findBySlowHash(
   { rawKey, digests, source, findAll }: PresentedRawKey,
-  { lookups, lookup, salted }: PrefixMatches,
+  lookup: KeyLookup,
+  salted: readonly VerifiableRecord[],
+  lookups: HashLookups,
   slow: FinderContext["slow"],
 ): Promise<FoundByHash | HashFailure | null> {
   let matching: readonly VerifiableRecord[];

@@ -5,7 +5,7 @@ import type { KeyRing } from "../domain/server-keys.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import { isFastAlgorithm } from "./algorithms.ts";
-import { FAST_SLOTS, isSameScheme, SLOW_SLOTS, toSchemes, unwrapHmacKey, wrapAffixes } from "./schemes.ts";
+import { isSameScheme, toSchemes, unwrapHmacKey, wrapAffixes } from "./schemes.ts";
 import type { HashSchemeStore, StoredHashing } from "./store.ts";
 
 export type HashFormats = ReturnType<typeof createHashFormats>;
@@ -31,6 +31,11 @@ const RETRY_DELAY = 250;
 
 /** A positive `integer` of PostgreSQL. */
 const MAX_ID = 2 ** 31 - 1;
+
+/** Slots of schemes whose hashes have no salt: each verification of an unknown raw key computes all of them. */
+const FAST_SLOTS = Array.from({ length: 8 }, (_, place) => 1 + place);
+/** Slots of the others. */
+const SLOW_SLOTS = Array.from({ length: 32 }, (_, place) => 9 + place);
 
 const NOTHING: StoredHashing = { schemes: [], hmacKeys: [], prefixLengths: [] };
 
@@ -100,8 +105,8 @@ export function createHashFormats(context: HashFormatsContext) {
     const unused = await store.removeUnused();
     await reload();
     if (freeSlot(stored, spec) !== undefined || findScheme(spec) !== undefined) return null;
-    const competing = stored.schemes.filter(({ schemeId }) => unused.schemeIds.includes(schemeId));
-    if (!competing.some(isInSlotsOf(spec))) throw tooManySchemes(spec);
+    const competing = stored.schemes.filter(({ slot }) => slotsOf(spec).includes(slot));
+    if (!competing.some(({ schemeId }) => unused.schemeIds.includes(schemeId))) throw tooManySchemes(spec);
     await sleep(RETRY_DELAY);
     return null;
   };
@@ -151,26 +156,21 @@ function changedConcurrently(): KeyholdError {
   return new KeyholdError("CONCURRENT_CHANGE", "hash formats are being changed concurrently; retry");
 }
 
-function isInSlotsOf({ algorithm }: HashSchemeSpec) {
-  const isFast = isFastAlgorithm(algorithm);
-  return (one: Pick<HashSchemeSpec, "algorithm">) => isFastAlgorithm(one.algorithm) === isFast;
+function slotsOf({ algorithm }: HashSchemeSpec): readonly number[] {
+  return isFastAlgorithm(algorithm) ? FAST_SLOTS : SLOW_SLOTS;
 }
 
 /** Returns the first free slot for a scheme. Two nodes that add the same one choose the same slot, and one of them finds that of the other. */
-function freeSlot({ schemes }: StoredHashing, { algorithm }: HashSchemeSpec): number | undefined {
-  const { first, last } = isFastAlgorithm(algorithm) ? FAST_SLOTS : SLOW_SLOTS;
-  const slots = Array.from({ length: last - first + 1 }, (_, place) => first + place);
-  return slots.find((slot) => schemes.every((one) => one.slot !== slot));
+function freeSlot({ schemes }: StoredHashing, spec: HashSchemeSpec): number | undefined {
+  return slotsOf(spec).find((slot) => schemes.every((one) => one.slot !== slot));
 }
 
 const REMEDY =
   "a format or prefix length is freed when its keys are adopted or deleted; to list unadopted keys, use the filter adopted = false";
 
 /** Does not name those in use, which may be of actors to which the caller is not restricted. */
-function tooManySchemes({ algorithm }: HashSchemeSpec): KeyholdError {
-  const isFast = isFastAlgorithm(algorithm);
-  const { first, last } = isFast ? FAST_SLOTS : SLOW_SLOTS;
-  const formats = `${last - first + 1} hash formats ${isFast ? "without" : "with"} a salt`;
+function tooManySchemes(spec: HashSchemeSpec): KeyholdError {
+  const formats = `${slotsOf(spec).length} hash formats ${isFastAlgorithm(spec.algorithm) ? "without" : "with"} a salt`;
   return new KeyholdError("TOO_MANY_HASH_SCHEMES", `raw_key_hash: at most ${formats} are allowed; ${REMEDY}`);
 }
 

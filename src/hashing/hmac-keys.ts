@@ -6,7 +6,7 @@ import { equalBytes } from "../lib/bytes.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
 import { hmacKeyOf, unwrapHmacKey } from "./schemes.ts";
-import type { HmacKeyRecord, HmacKeyStore, ListedHmacKey } from "./store.ts";
+import type { HmacKeyStore, ListedHmacKey } from "./store.ts";
 
 export interface HmacKeysContext {
   readonly store: HmacKeyStore;
@@ -29,16 +29,17 @@ export async function createHmacKey(
 ): Promise<ListedHmacKey> {
   requireUnrestricted(principal);
   const wrapped = wrapSecret(secret, hmacKeyOf({ hmacKeyId }), ring.current, random);
-  const createTime = new Date(clock.now());
-  const record: HmacKeyRecord = { hmacKeyId, ...wrapped, createTime, createdBy: callerName(principal) };
+  const key = { hmacKeyId, createTime: new Date(clock.now()), createdBy: callerName(principal) };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (await store.add(record)) return { hmacKeyId, createTime, createdBy: record.createdBy, notAdoptedCount: 0 };
+    if (await store.add({ ...key, ...wrapped })) return { ...key, notAdoptedCount: 0 };
     const existing = await store.find(hmacKeyId);
-    if (existing !== null && equalBytes(unwrapHmacKey(existing, ring), secret)) return findListed(store, existing);
-    if (existing !== null) {
+    if (existing === null) continue;
+    if (!equalBytes(unwrapHmacKey(existing, ring), secret)) {
       const description = "is already the id of another HMAC key; choose another id, or delete that key first";
       throw fieldError("HMAC_KEY_ALREADY_EXISTS", "hmac_key_id", description);
     }
+    const listed = (await store.list()).find((one) => one.hmacKeyId === hmacKeyId);
+    if (listed !== undefined) return listed;
   }
   throw new KeyholdError(
     "TOO_MANY_HMAC_KEYS",
@@ -65,11 +66,6 @@ export async function deleteHmacKey(
   if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", "no such HMAC key");
   const message = `some keys that were imported with the HMAC key ${hmacKeyId} are not adopted yet; verify or delete them first`;
   throw new KeyholdError("HMAC_KEY_IN_USE", message);
-}
-
-async function findListed(store: HmacKeyStore, { hmacKeyId, createTime, createdBy }: HmacKeyRecord) {
-  const listed = (await store.list()).find((one) => one.hmacKeyId === hmacKeyId);
-  return listed ?? { hmacKeyId, createTime, createdBy, notAdoptedCount: 0 };
 }
 
 /** HMAC keys belong to no actor: who may handle the keys of some only must not see or use up those of all. */

@@ -4,11 +4,6 @@ import { unwrapSecret, type Wrapped, wrapSecret } from "../domain/wrapped-secret
 import type { Random } from "../lib/random.ts";
 import type { HashSchemeRecord, HmacKeyRecord, StoredHashing } from "./store.ts";
 
-/** Slots of schemes whose hashes have no salt: each verification of an unknown raw key computes all of them. */
-export const FAST_SLOTS = { first: 1, last: 8 } as const;
-/** Slots of the others. */
-export const SLOW_SLOTS = { first: 9, last: 40 } as const;
-
 /** Returns the wrapped texts around the raw key; null if both are empty. */
 export function wrapAffixes(
   { algorithm, prefix, suffix }: Pick<HashSchemeSpec, "algorithm" | "prefix" | "suffix">,

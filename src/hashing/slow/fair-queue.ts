@@ -12,30 +12,26 @@ export class FairQueue<T extends Queued> {
   readonly #maxSize: number;
   /** The first one is served next. None is empty; the items of each are ordered by age. */
   readonly #groups = new Map<string, T[]>();
-  #size = 0;
 
   constructor(maxSize: number) {
     this.#maxSize = maxSize;
   }
 
   get size(): number {
-    return this.#size;
+    return this.#groups.values().reduce((total, { length }) => total + length, 0);
   }
 
   /** Adds an item. Returns what there is no room for: another item, this one, or nothing. Takes time linear in the size. */
   add(group: string, item: T): T | undefined {
     const items = this.#groups.get(group) ?? [];
     items.splice(items.findLastIndex(({ since }) => since <= item.since) + 1, 0, item);
-    if (this.#size >= this.#maxSize) {
-      const largest = this.#largest();
-      // A swap between groups of equal size would be no fairer.
-      const removed = (largest.length > items.length ? largest : items).pop();
-      if (items.length > 0) this.#groups.set(group, items);
-      return removed;
-    }
     this.#groups.set(group, items);
-    this.#size++;
-    return undefined;
+    if (this.size <= this.#maxSize) return undefined;
+    const largest = this.#largest();
+    // A swap between groups of equal size would be no fairer.
+    const removed = (largest.length > items.length ? largest : items).pop();
+    if (items.length === 0) this.#groups.delete(group);
+    return removed;
   }
 
   /** Removes and returns the oldest item of the group whose turn it is. */
@@ -44,7 +40,6 @@ export class FairQueue<T extends Queued> {
       const item = items.shift();
       this.#groups.delete(group);
       if (items.length > 0) this.#groups.set(group, items);
-      this.#size--;
       return item;
     }
     return undefined;
