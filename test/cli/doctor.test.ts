@@ -160,7 +160,7 @@ describe("local checks", () => {
       "gateways",
       { KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_AUTH: "" },
       [
-        /^warning requests from gateways are rejected: without KEYHOLD_AUTH/,
+        /^warning requests from gateways are rejected: requests through a proxy require KEYHOLD_AUTH/,
         /^warning keys that are restricted to addresses are rejected/,
         /^ok /,
       ],
