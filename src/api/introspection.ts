@@ -10,8 +10,8 @@ import type { Presentation } from "../verify/context.ts";
 import { logFieldsOf } from "./log-fields.ts";
 import type { ApiContext } from "./row.ts";
 import type { Call } from "./rpc.ts";
+import { checkOf } from "./rules.ts";
 import { cacheModeOf } from "./v2alpha1/verification.ts";
-import { violationsOf } from "./validation.ts";
 
 /** The parameters of a request by name, each with a value. */
 export type FormParameters = ReadonlyMap<string, string>;
@@ -21,15 +21,14 @@ export type Introspection = ReturnType<typeof describe>;
 /** Also for every rejected credential: RFC 7662 §2.2 forbids to say why. */
 const INACTIVE = Object.freeze({ active: false } as const);
 
-/** Throws `INVALID_ARGUMENT`, and returns the function that executes the request. */
-export type Introspect = (parameters: FormParameters) => (caller: Principal, call: Call) => MaybePromise<Introspection>;
+export type Introspect = ReturnType<typeof introspectBy>;
 
 /** Returns the handler of token introspection (RFC 7662), which verifies like `VerifyApiKey`. */
-export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "issuer">): Introspect {
-  return (parameters) => {
+export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "issuer">) {
+  return (parameters: FormParameters) => {
     const { credential, violations, presentation } = readRequest(parameters);
     const [violation] = violations;
-    return (caller, call) => {
+    return (caller: Principal, call: Call): MaybePromise<Introspection> => {
       const verdict =
         violation === undefined
           ? verify(caller, credential, cacheModeOf(call), presentation)
@@ -57,7 +56,7 @@ function readRequest(parameters: FormParameters) {
   const requiredScopes = splitScopes(parameters.get("required_scopes") ?? "");
   const audience = parameters.get("audience");
   const message = create(VerifyApiKeyRequestSchema, { credential, clientIp, requiredScopes, audience });
-  const all = violationsOf(VerifyApiKeyRequestSchema, message);
+  const all = checkOf(VerifyApiKeyRequestSchema)(message);
   const ofOthers = all.filter(({ field }) => field !== "credential");
   if (ofOthers.length > 0) throw invalidArguments(ofOthers);
   // The protected resource compares `aud` itself (RFC 7662 §4), unless it leaves that to Keyhold.

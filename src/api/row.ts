@@ -36,12 +36,9 @@ export interface ApiContext {
  * breaks a rule which is not in the proto and needs no database. It also parses requests that break a rule in the proto, so that all
  * violations are reported; these are not executed. Its errors are mapped to the wire later.
  */
-export type Handler<M extends DescMethodUnary> = (request: MessageShape<M["input"]>) => Execute<M>;
-
-type Execute<M extends DescMethodUnary> = (
-  principal: Principal,
-  call: Call,
-) => MaybePromise<MessageInitShape<M["output"]>>;
+export type Handler<M extends DescMethodUnary> = (
+  request: MessageShape<M["input"]>,
+) => (principal: Principal, call: Call) => MaybePromise<MessageInitShape<M["output"]>>;
 
 /**
  * Effect of a retry (docs/api.md, "Retries and idempotency"). The first two are also the `idempotency_level` in the proto; `request_id`:

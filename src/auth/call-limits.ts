@@ -26,7 +26,10 @@ export class CallLimits {
   readonly #limiters: Limiters;
   /** Calls that were rejected with RATE_LIMITED. */
   readonly limited: Record<LimitName, number> = { public: 0, failures: 0 };
-  readonly rejections: Record<RejectionCause, number> = zeroes(REJECTION_CAUSES);
+  readonly rejections = Object.fromEntries(REJECTION_CAUSES.map((cause) => [cause, 0])) as Record<
+    RejectionCause,
+    number
+  >;
   /** Calls already counted: a call is authorized again when its body is complete. */
   readonly #counted = new WeakSet<GuardedCall>();
 
@@ -63,8 +66,4 @@ export class CallLimits {
     this.limited.failures++;
     return RATE_LIMITED;
   }
-}
-
-function zeroes<K extends string>(names: readonly K[]): Record<K, number> {
-  return Object.fromEntries(names.map((name) => [name, 0])) as Record<K, number>;
 }

@@ -9,7 +9,8 @@ import {
   CreateIssuedApiKeyRequestSchema,
   UpdateIssuedApiKeyRequestSchema,
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { parseValid, requireSet, violationsOf } from "../../src/api/validation.ts";
+import { checkOf } from "../../src/api/rules.ts";
+import { parseValid } from "../../src/api/validation.ts";
 import { attempt, checkAll, invalidArgument, KeyholdError } from "../../src/domain/errors.ts";
 import { table } from "../support/conformance.ts";
 
@@ -24,7 +25,7 @@ interface Case {
 
 /** `invalid` has the fields that break a rule. */
 function of<D extends DescMessage>(what: string, desc: D, init: MessageInitShape<D>, ...invalid: string[]): Case {
-  return { what, fields: () => violationsOf(desc, create(desc, init)).map(({ field }) => field), invalid };
+  return { what, fields: () => checkOf(desc)(create(desc, init)).map(({ field }) => field), invalid };
 }
 
 /** In no enum; its type hides that from the compiler. */
@@ -59,13 +60,13 @@ test.each(table(LIMITS))("$what: the invalid fields are $invalid", ({ fields, in
 
 test("the entries of a list that is too long are not checked", () => {
   const message = create(CREATE, { scopes: list(300_000, ""), metadata: { "a\0": "" } });
-  expect(violationsOf(CREATE, message).filter(({ field }) => field.startsWith("scopes"))).toEqual([
+  expect(checkOf(CREATE)(message).filter(({ field }) => field.startsWith("scopes"))).toEqual([
     { field: "scopes", description: "must have at most 100 entries", reason: "TOO_MANY_ITEMS" },
   ]);
 });
 
 test("text that cannot be stored is checked by no other rule, and hides no other field", () => {
-  const found = violationsOf(CREATE, create(CREATE, { name: "\0".repeat(300), actorId: "a", scopes: [""] }));
+  const found = checkOf(CREATE)(create(CREATE, { name: "\0".repeat(300), actorId: "a", scopes: [""] }));
   expect(found.map(({ field, reason }) => [field, reason])).toEqual([
     ["name", "INVALID_CHARACTER"],
     ["scopes[0]", "INVALID_FORMAT"],
@@ -119,11 +120,4 @@ test("an error lists every invalid field in its message and in its details", () 
   });
   expect(() => parseValid(CREATE, create(CREATE), () => {})).toThrow(refused);
   expect(() => parseValid(CREATE, create(CREATE, KEY), () => {})).not.toThrow();
-});
-
-test("a required field is returned, or rejected by name if it is missing", () => {
-  expect(requireSet(0, "a")).toBe(0);
-  const violations = [{ field: "a", description: "is required", reason: "FIELD_REQUIRED" }];
-  const refused = expect.objectContaining({ violations });
-  expect(() => requireSet(undefined, "a")).toThrow(refused);
 });

@@ -24,36 +24,36 @@ export interface GatewaySettings {
   readonly metadata: readonly string[];
 }
 
-/**
- * Decides about a request that a gateway asks about. The caller is the gateway. Throws or rejects if there is no verdict, as without a
- * database: `failed` returns the decision then.
- */
-export type Authorize = (request: GatewayRequest) => (caller: Principal, call: Call) => MaybePromise<GatewayDecision>;
+export type Authorize = ReturnType<typeof authorizeBy>;
 
 const TOO_LONG = invalid("INVALID_FORMAT", "the credential is too long");
 
 const MISSING = memoizable({ verdict: "MISSING" });
 const MALFORMED = memoizable({ verdict: "MALFORMED" });
 
-/** Returns the function that decides for all gateways, whatever their protocol. */
-export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: GatewaySettings): Authorize {
+/**
+ * Returns the function that decides about the requests that gateways ask about, whatever the protocol. The caller is the gateway. It throws or
+ * rejects if there is no verdict, as without a database: `failed` returns the decision then.
+ */
+export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: GatewaySettings) {
   const { credentials, metadata } = settings;
   const allowed = memoize((verdict: Valid): GatewayDecision => {
     const identity = identityOf(verdict, metadata);
     return { status: 200, headers: [NO_STORE, ...identityHeaders(identity)], identity, body: "" };
   });
-  return (request) => (caller, call) => {
-    const credential = findCredential(credentials, request);
-    if (typeof credential !== "string") {
-      call.log.add(credential === undefined ? MISSING : MALFORMED);
-      return credential === undefined ? UNAUTHENTICATED : malformed(credential.problem);
-    }
-    // Not by the header Cache-Control, which is the client's: it would make every request a read of the database.
-    const verdict =
-      credential.length > MAX_CREDENTIAL_BYTES ? TOO_LONG : verify(caller, credential, "default", request);
-    return andThen(verdict, (verdict: Verdict) => {
-      call.log.add(logFieldsOf(verdict));
-      return verdict.valid ? allowed(verdict) : rejected(verdict, request.requiredScopes);
-    });
-  };
+  return (request: GatewayRequest) =>
+    (caller: Principal, call: Call): MaybePromise<GatewayDecision> => {
+      const credential = findCredential(credentials, request);
+      if (typeof credential !== "string") {
+        call.log.add(credential === undefined ? MISSING : MALFORMED);
+        return credential === undefined ? UNAUTHENTICATED : malformed(credential.problem);
+      }
+      // Not by the header Cache-Control, which is the client's: it would make every request a read of the database.
+      const verdict =
+        credential.length > MAX_CREDENTIAL_BYTES ? TOO_LONG : verify(caller, credential, "default", request);
+      return andThen(verdict, (verdict: Verdict) => {
+        call.log.add(logFieldsOf(verdict));
+        return verdict.valid ? allowed(verdict) : rejected(verdict, request.requiredScopes);
+      });
+    };
 }

@@ -15,7 +15,7 @@ import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
 import { logFieldsOf } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
-import { violationsOf } from "../validation.ts";
+import { checkOf } from "../rules.ts";
 import { bulkDisableApiKeys, bulkRevokeApiKeys, controlOf } from "./bulk-changes.ts";
 import { revocationReason } from "./enums.ts";
 import { explanation, readSubject } from "./explanation.ts";
@@ -65,7 +65,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
       const verification = verificationBy(issuer);
       return ({ requests }) => {
         const broken = requests.map((request) => {
-          const [violation] = violationsOf(VerifyApiKeyRequestSchema, request);
+          const [violation] = checkOf(VerifyApiKeyRequestSchema)(request);
           return violation && invalid("INVALID_FORMAT", `${violation.field}: ${violation.description}`);
         });
         const sound = requests.filter((_, index) => broken[index] === undefined);

@@ -14,7 +14,6 @@ import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { checkUpdate, type UpdateInput } from "../../keys/update.ts";
 import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { requireSet } from "../validation.ts";
 
 const derived = new WeakSet<FieldMask>();
 
@@ -44,11 +43,11 @@ type MaskedFields = Partial<Omit<KeyMessage, "keyId">>;
 export function readUpdate<S extends DescMessage>(
   kind: KeyKind,
   schema: S,
-  resource: (MessageShape<S> & KeyMessage) | undefined,
+  key: (MessageShape<S> & KeyMessage) | undefined,
   mask: FieldMask | undefined,
 ) {
   const field = `${kind}_api_key`;
-  const key = requireSet(resource, field);
+  if (key === undefined) throw invalidArgument(field, "is required", "FIELD_REQUIRED");
   const [keyId, update] = checkAll(
     () => parseKeyId(key.keyId, `${field}.key_id`),
     () => {
