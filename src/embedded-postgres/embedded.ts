@@ -21,14 +21,7 @@ export interface EmbeddedOptions extends StartOptions {
   readonly ifRunning?: "reject" | "attach";
 }
 
-export interface EmbeddedPostgres {
-  /** URL of the owner of the database `keyhold`. Never changes. */
-  readonly url: string;
-  /** URL of `serverRole`. */
-  readonly serverUrl: string;
-  readonly superuserUrl: string;
-  /** The role that may read and write, and not change the schema. A cluster of an older release may lack it. */
-  readonly serverRole: string;
+export interface EmbeddedPostgres extends ReturnType<typeof urlsOf> {
   /** The server process; another one after a crash. */
   readonly pid: number;
   /** Stops the server unless it is another process's. May be called again. */
@@ -102,7 +95,11 @@ async function yieldTo(rival: LockOwner, dataDir: string, options: EmbeddedOptio
   return { ...urlsOf(socketDir), pid: rival.pid, stop: async () => {} };
 }
 
-function urlsOf(socketDir: string): Pick<EmbeddedPostgres, "url" | "serverUrl" | "superuserUrl" | "serverRole"> {
+/**
+ * Returns the URLs, which never change, of the owner of the database `keyhold`, of the superuser, and of `serverRole`, which may read and
+ * write, and not change the schema. A cluster of an older release may lack that role.
+ */
+function urlsOf(socketDir: string) {
   const urlOf = (role: string) => socketUrl(socketDir, role, database);
   return { url: urlOf(owner), serverUrl: urlOf(serverRole), superuserUrl: urlOf(superuser), serverRole };
 }

@@ -5,17 +5,7 @@ import { buffer } from "node:stream/consumers";
 import { invalidArgument } from "../../domain/errors.ts";
 import { shownPath } from "../redact.ts";
 
-export interface Source {
-  /** Null for stdin, which cannot be resumed. */
-  readonly path: string | null;
-  /** Bytes; 0 for a stream. */
-  readonly size: number;
-  /** Milliseconds since the epoch; 0 for a stream. */
-  readonly modifyTime: number;
-  readonly format: FormatName;
-  /** Returns the bytes, until the signal aborts. JSON Lines of stdin can be read once. */
-  read(signal: AbortSignal): AsyncIterable<Buffer>;
-}
+export type Source = Awaited<ReturnType<typeof openSource>>;
 
 export type FormatName = "jsonl" | "csv";
 
@@ -26,8 +16,11 @@ const BY_EXTENSION: readonly (readonly [RegExp, FormatName])[] = [
 
 const READ_SIZE = 256 * 1024;
 
-/** Opens a file, or stdin for `-`. Throws `INVALID_ARGUMENT` if the format is unknown. */
-export async function openSource(path: string, wanted: FormatName | undefined): Promise<Source> {
+/**
+ * Opens a file, or stdin for `-`, which has no path, size or time, cannot be resumed, and as JSON Lines can be read once. `read` ends when its
+ * signal aborts. Throws `INVALID_ARGUMENT` if the format is unknown.
+ */
+export async function openSource(path: string, wanted: FormatName | undefined) {
   const format = wanted ?? BY_EXTENSION.find(([extension]) => extension.test(path))?.[1];
   if (format === undefined)
     throw invalidArgument("--format", "is required (jsonl or csv): the file extension is missing or not recognized");
@@ -43,9 +36,9 @@ export async function openSource(path: string, wanted: FormatName | undefined): 
 }
 
 /** Returns a stream that can be read again, because only its end shows that a quote is never closed. */
-function heldInMemory(open: (signal: AbortSignal) => Readable): Source["read"] {
+function heldInMemory(open: (signal: AbortSignal) => Readable) {
   let held: Promise<Buffer> | undefined;
-  return async function* (signal) {
+  return async function* (signal: AbortSignal) {
     held ??= buffer(open(signal));
     const bytes = await held;
     for (let at = 0; at < bytes.length; at += READ_SIZE) yield bytes.subarray(at, at + READ_SIZE);

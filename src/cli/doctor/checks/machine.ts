@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { stat, statfs } from "node:fs/promises";
 import { text } from "node:stream/consumers";
+import { parseJson } from "../../../lib/json.ts";
 import { type Address, listenFailure } from "../../../server/listening.ts";
 import { type Check, error, type Finding, ok, warning } from "../finding.ts";
 
@@ -57,11 +58,8 @@ async function check(
 }
 
 async function isKeyhold(origin: string): Promise<boolean> {
-  try {
-    return Object(JSON.parse(await get(`${origin}/health/alive`))).status === "ok";
-  } catch {
-    return false;
-  }
+  const body = await get(`${origin}/health/alive`).catch(() => "");
+  return Object(parseJson(body)).status === "ok";
 }
 
 async function hasMetrics(origin: string): Promise<boolean> {
