@@ -1,6 +1,6 @@
-import { ADMIN_SCOPE, type AdminScope, type Policy, scopesIncluding } from "../domain/admin-scopes.ts";
+import { ADMIN_SCOPE, type AdminScope, includesScope, type Policy, scopesIncluding } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
-import { hasScope, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import { type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
 import { andThen, type MaybePromise, recover } from "../lib/maybe-promise.ts";
 import { memoizable } from "../lib/memoize.ts";
@@ -124,7 +124,7 @@ function tryEach(
 }
 
 export function requireScope(identity: Identity, scope: AdminScope): Identity {
-  if (hasScope(identity, scope)) return identity;
+  if (includesScope(identity.scopes, scope)) return identity;
   const message = `the call requires the scope ${scopesIncluding(scope).join(" or ")}`;
   throw new RejectedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller: identity }, scope);
 }

@@ -13,11 +13,6 @@ export function digestCurrent(text: string, digestKeys: KeyRing): SecretDigest {
   return digestUnder(digestKeys.current, text);
 }
 
-/** Returns the digests under the ring's other keys: retired ones and those not yet promoted. `text` must be well-formed Unicode. */
-export function digestOthers(text: string, digestKeys: KeyRing): readonly SecretDigest[] {
-  return digestKeys.retired.map((key) => digestUnder(key, text));
-}
-
 /** Returns every digest under which a credential may be stored, the current key's first; none for malformed Unicode, which is never stored. */
 export function digestAll(text: string, digestKeys: KeyRing): readonly SecretDigest[] {
   return text.isWellFormed() ? digestKeys.all.map((key) => digestUnder(key, text)) : [];

@@ -86,3 +86,9 @@ export function timeOf(expiry: Expiry, now: number): Date | null {
   if (expiry === null) return null;
   return new Date("at" in expiry ? expiry.at : now + expiry.after);
 }
+
+/** Returns the earlier of two times; null is never. */
+export function earlier(a: Date | null, b: Date | null): Date | null {
+  if (a === null || b === null) return a ?? b;
+  return a < b ? a : b;
+}

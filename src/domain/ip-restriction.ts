@@ -1,5 +1,5 @@
 import { parseCidr } from "../lib/cidr.ts";
-import { type FieldViolation, invalidArguments } from "./errors.ts";
+import { type FieldViolation, invalidArgument, invalidArguments } from "./errors.ts";
 
 /** The addresses from which a key is accepted, as a request has them. */
 export interface IpRestriction {
@@ -19,12 +19,10 @@ export function checkIpRestriction(restriction: IpRestriction | undefined, field
   const list = `${field}.allowed_cidrs`;
   if (allowedCidrs.length === 0) {
     // An empty list may be meant to allow everything or nothing.
-    throw invalidArguments([{ field: list, description: "must have at least 1 item", reason: "TOO_FEW_ITEMS" }]);
+    throw invalidArgument(list, "must have at least 1 item", "TOO_FEW_ITEMS");
   }
-  if (allowedCidrs.length > MAX_CIDRS) {
-    const description = `must have at most ${MAX_CIDRS} entries`;
-    throw invalidArguments([{ field: list, description, reason: "TOO_MANY_ITEMS" }]);
-  }
+  if (allowedCidrs.length > MAX_CIDRS)
+    throw invalidArgument(list, `must have at most ${MAX_CIDRS} entries`, "TOO_MANY_ITEMS");
   const violations: FieldViolation[] = [];
   const canonical = new Set<string>();
   for (const [index, text] of allowedCidrs.entries()) {

@@ -9,11 +9,6 @@ export const MAX_GRACE_SECRETS = 16;
 const MAX_METADATA_BYTES = 4096;
 const MAX_CLAIMS_BYTES = 4096;
 
-/** Returns the scopes without duplicates, in the given order. */
-export function uniqueScopes(scopes: readonly string[]): string[] {
-  return [...new Set(scopes)];
-}
-
 /** Rejects metadata above 4 KiB: the UTF-8 bytes of all keys and values. Throws `INVALID_ARGUMENT` naming `field`. */
 export function checkMetadata(metadata: Readonly<Record<string, string>>, field: string): void {
   let bytes = 0;

@@ -1,4 +1,4 @@
-import { ADMIN_SCOPE, type AdminScope, includesScope } from "./admin-scopes.ts";
+import { ADMIN_SCOPE } from "./admin-scopes.ts";
 
 /**
  * How a caller is known: by no credential, an admin token, an access token of the OIDC issuer, the secret of the key that the call is
@@ -36,11 +36,6 @@ export interface Principal extends Identity {
   readonly userAgent: string;
   /** The request id: answered as `x-request-id`, and `reqId` in the log. */
   readonly callId: string;
-}
-
-/** Reports whether the identity has this scope, or one that includes it. */
-export function hasScope({ scopes }: Identity, scope: AdminScope): boolean {
-  return includesScope(scopes, scope);
 }
 
 /** Returns the name of a caller for the log, such as `oidc:alice`. */

@@ -30,24 +30,20 @@ export function responseSize(sized: Sized): number {
   const { scopes, metadata, allowedCidrs, restrictedToActorIds, warnings, ...texts } = sized;
   let bytes = FIXED_BYTES;
   for (const text of [texts.actorId, texts.name, texts.revocationDescription, texts.disableReason, texts.createdBy]) {
-    bytes += textSize(text ?? "");
+    bytes += Buffer.byteLength(text ?? "");
   }
   // Scopes and CIDR blocks are ASCII.
   for (const scope of scopes) bytes += SCOPE_BYTES + scope.length;
   for (const cidr of allowedCidrs ?? []) bytes += SCOPE_BYTES + cidr.length;
-  for (const warning of warnings ?? []) bytes += SCOPE_BYTES + textSize(warning);
-  for (const actorId of restrictedToActorIds ?? []) bytes += SCOPE_BYTES + textSize(actorId);
-  for (const key in metadata) bytes += ENTRY_BYTES + textSize(key) + textSize(metadata[key] ?? "");
+  for (const warning of warnings ?? []) bytes += SCOPE_BYTES + Buffer.byteLength(warning);
+  for (const actorId of restrictedToActorIds ?? []) bytes += SCOPE_BYTES + Buffer.byteLength(actorId);
+  for (const key in metadata) bytes += ENTRY_BYTES + Buffer.byteLength(key) + Buffer.byteLength(metadata[key] ?? "");
   return bytes;
 }
 
 /** Returns the same for an error of an item. */
 export function errorSize(message: string): number {
-  return FIXED_BYTES + textSize(message);
-}
-
-function textSize(text: string): number {
-  return Buffer.byteLength(text);
+  return FIXED_BYTES + Buffer.byteLength(message);
 }
 
 /** Returns how many of the first items fit into a response, or into this number of bytes. */

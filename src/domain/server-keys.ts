@@ -32,8 +32,7 @@ export interface ServerKey {
 /** The keys of one label: `current` for new data, `all` to read older data. */
 export interface KeyRing {
   readonly current: ServerKey;
-  readonly retired: readonly ServerKey[];
-  /** The current key, then the retired ones. */
+  /** The current key, then the others: retired ones and those not yet promoted. */
   readonly all: readonly ServerKey[];
   find(id: string): ServerKey | undefined;
 }
@@ -72,8 +71,7 @@ export function deriveKeyRing(roots: RootSecrets, label: ServerKeyLabel): KeyRin
     const key = deriveServerKey(root, label);
     byId.set(key.id, byId.get(key.id) ?? key);
   }
-  const all = [...byId.values()];
-  return { current, retired: all.slice(1), all, find: (id) => byId.get(id) };
+  return { current, all: [...byId.values()], find: (id) => byId.get(id) };
 }
 
 /** `HmacKey`s by secret, so that each is prepared once. */

@@ -1,11 +1,11 @@
 import { parseDuration } from "../domain/duration.ts";
 import { checkAll, fieldError, invalidArgument } from "../domain/errors.ts";
 import { newId } from "../domain/key.ts";
-import { checkClaimsSize, MAX_CREDENTIAL_BYTES, uniqueScopes } from "../domain/limits.ts";
+import { checkClaimsSize, MAX_CREDENTIAL_BYTES } from "../domain/limits.ts";
 import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import { equalJson, type JsonObject } from "../lib/json.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { checkCustomClaims, RESERVED_CLAIMS } from "../token/jwt/claims.ts";
+import { checkCustomClaims } from "../token/jwt/claims.ts";
 import { type JwtContent, mintJwt } from "../token/jwt/mint.ts";
 import { checkRegisteredClaims } from "../token/jwt/registered-claims.ts";
 import { mintMacaroon } from "../token/macaroon/mint.ts";
@@ -45,7 +45,7 @@ export function parseDerivation(derivation: Derivation, { allowedClaims }: Token
   const [lifetime] = checkAll(
     () => (ttl === undefined ? DEFAULT_TTL : parseDuration(ttl, "ttl")),
     () => checkCustomClaims(claims),
-    () => checkRegisteredClaims(unreserved(claims), allowedClaims),
+    () => checkRegisteredClaims(claims, allowedClaims),
     () => checkClaimsSize(claims, "custom_claims"),
   );
   return { ...derivation, lifetime };
@@ -100,7 +100,7 @@ function toDerivedToken(
 function narrowScopes(parent: Valid, wanted: readonly string[]): readonly string[] {
   if (wanted.length === 0) return parent.scopes;
   const excess = wanted.find((scope) => !parent.scopes.includes(scope));
-  if (excess === undefined) return uniqueScopes(wanted);
+  if (excess === undefined) return [...new Set(wanted)];
   throw fieldError("SCOPE_NOT_ALLOWED", "scopes", `the credential does not have ${excess}`, { scope: excess });
 }
 
@@ -111,11 +111,6 @@ function narrowAudience({ token }: Valid, wanted: readonly string[]): readonly s
   const excess = wanted.find((service) => inherited?.includes(service) === false);
   if (excess === undefined) return [...new Set(wanted)];
   throw fieldError("AUDIENCE_NOT_ALLOWED", "audience", `the credential is not for ${excess}`, { audience: excess });
-}
-
-/** Without the claims that `checkCustomClaims` rejects, so that each is reported once. */
-function unreserved(claims: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(claims).filter(([name]) => !RESERVED_CLAIMS.has(name)));
 }
 
 /** Inherited claims cannot be overridden: a token derived from a token may add claims only. */

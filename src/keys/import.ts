@@ -1,11 +1,11 @@
-import { digestCurrent, digestOthers } from "../credential/digest.ts";
+import { digestAll, digestCurrent } from "../credential/digest.ts";
 import { rawKeyHint } from "../credential/hint.ts";
 import { attempt, checkAll, fieldError, KeyholdError } from "../domain/errors.ts";
+import { earlier } from "../domain/expiry.ts";
 import { type ApiKey, newId, type SecretDigest } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { HashLookups } from "../domain/raw-key-hash.ts";
 import { fastDigests, lookupPrefixDigests, rawKeyHashDigests } from "../hashing/digest.ts";
-import { lookupPrefixLength } from "../hashing/input/lookup-prefix.ts";
 import { encodeBase64url } from "../lib/bytes.ts";
 import { mapInSlices } from "../lib/time-slices.ts";
 import { assertCanGrant } from "./authorization.ts";
@@ -146,9 +146,10 @@ function rawKeyDigests(
   { schemes }: HashLookups,
   slow: SlowDigests,
 ): Pick<NewKey, "digest" | "otherDigests"> {
-  const digest = digestCurrent(rawKey, ring);
+  // Malformed Unicode has no digest, and `digestCurrent` throws.
+  const [digest = digestCurrent(rawKey, ring), ...others] = digestAll(rawKey, ring);
   const hashed = schemes.flatMap((scheme) => fastDigests(rawKey, scheme, ring));
-  return { digest, otherDigests: [...digestOthers(rawKey, ring), ...hashed, ...(slow.get(rawKey) ?? [])] };
+  return { digest, otherDigests: [...others, ...hashed, ...(slow.get(rawKey) ?? [])] };
 }
 
 /** A key that must be adopted by a time expires then at the latest, until it is adopted. */
@@ -163,17 +164,12 @@ function prepareHashed(
   const lookup =
     lookupPrefix === null
       ? null
-      : { length: lookupPrefixLength(lookupPrefix), digests: lookupPrefixDigests(lookupPrefix, ring) };
+      : { length: Buffer.byteLength(lookupPrefix), digests: lookupPrefixDigests(lookupPrefix, ring) };
   const adoptedExpireTime = adoptBeforeTime === null ? null : key.expireTime;
   const newHash: NewHash = { schemeId, parameters: hash.parameters, adoptedExpireTime, lookup };
-  const expireTime = earliest(key.expireTime, adoptBeforeTime);
+  const expireTime = earlier(key.expireTime, adoptBeforeTime);
   const hashed = { ...key, expireTime, hashAlgorithm: hash.scheme.algorithm, adoptBeforeTime };
   return { key: hashed, digest, otherDigests, hash: newHash };
-}
-
-function earliest(a: Date | null, b: Date | null): Date | null {
-  if (a === null || b === null) return a ?? b;
-  return a < b ? a : b;
 }
 
 /** Returns the keys to insert: the first with each raw key or hash and each prefix, and repeats of its request; and the outcome of the others. */

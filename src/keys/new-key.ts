@@ -3,7 +3,7 @@ import { checkAll, fieldError } from "../domain/errors.ts";
 import { type Expiry, type ExpiryInput, newExpiry, timeOf } from "../domain/expiry.ts";
 import { checkIpRestriction, type IpRestriction } from "../domain/ip-restriction.ts";
 import type { ApiKey } from "../domain/key.ts";
-import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
+import { checkMetadata } from "../domain/limits.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
@@ -58,7 +58,7 @@ export function newStoredKey(
     kind,
     name: input.name,
     actorId: input.actorId,
-    scopes: uniqueScopes(input.scopes),
+    scopes: [...new Set(input.scopes)],
     metadata: input.metadata,
     hint,
     createTime: created,

@@ -1,5 +1,4 @@
 import { KeyholdError } from "../domain/errors.ts";
-import { lookupPrefixLength } from "../hashing/input/lookup-prefix.ts";
 import type { HashedSource, ImportSource } from "./import-source.ts";
 import type { HashRegistry } from "./ports.ts";
 
@@ -22,7 +21,7 @@ export async function registerSchemes(registry: HashRegistry, sources: readonly 
 
 async function register(registry: HashRegistry, { hash, lookupPrefix }: HashedSource): Promise<number> {
   await registry.requireSupported(hash);
-  if (lookupPrefix !== null) await registry.requirePrefixLength(lookupPrefixLength(lookupPrefix));
+  if (lookupPrefix !== null) await registry.requirePrefixLength(Buffer.byteLength(lookupPrefix));
   return registry.schemeId(hash.scheme);
 }
 
@@ -35,6 +34,6 @@ function asResult(error: unknown): KeyholdError {
 function nameOf({ hash: { scheme, parameters }, lookupPrefix }: HashedSource): string {
   const { algorithm, hmacKeyId, prefix, suffix } = scheme;
   const kind = /^\$[^$]*/.exec(parameters ?? "")?.[0];
-  const length = lookupPrefix === null ? 0 : lookupPrefixLength(lookupPrefix);
+  const length = lookupPrefix === null ? 0 : Buffer.byteLength(lookupPrefix);
   return JSON.stringify([algorithm, hmacKeyId, prefix, suffix, kind, length]);
 }

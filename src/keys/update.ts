@@ -3,7 +3,7 @@ import { checkReservedScopes } from "../domain/admin-scopes.ts";
 import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { type Expiry, type Lifetimes, requireBounded, requireFuture, timeOf, tooLong } from "../domain/expiry.ts";
 import type { ApiKey, KeyKind } from "../domain/key.ts";
-import { checkMetadata, uniqueScopes } from "../domain/limits.ts";
+import { checkMetadata } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import { assertCanManage, assertExpiresWithin, assertManageableScopes } from "./authorization.ts";
 import { assertActive, type Check, changeKey } from "./change.ts";
@@ -28,7 +28,7 @@ export async function updateKey(
   if (input.scopes !== undefined) assertManageableScopes(input.scopes, principal);
   const update: KeyUpdate = {
     ...input,
-    ...(input.scopes !== undefined && { scopes: uniqueScopes(input.scopes) }),
+    ...(input.scopes !== undefined && { scopes: [...new Set(input.scopes)] }),
     ...(expiry !== undefined && { expiry: newExpiryOf(expiry, context.lifetimes, now, name.kind) }),
   };
   const check: Check = (stored, time) => {

@@ -197,7 +197,9 @@ function backgroundMetrics({ signing, lastUsed, jobs }: Measured): Family[] {
         return value === null ? [] : [{ labels: { task: job.name }, value }];
       });
   return [
-    gauge("keyhold_signing_key_active", "Whether there is an active signing key.", () => Number(signing.hasActive)),
+    gauge("keyhold_signing_key_active", "Whether there is an active signing key.", () =>
+      Number(signing.activeAlgorithm !== null),
+    ),
     gauge("keyhold_signing_key_age_seconds", "Age of the active signing key.", () => seconds(signing.activeAge)),
     gauge("keyhold_last_used_queue", "Keys whose last_used_time has not been written yet.", () => lastUsed.size),
     counter("keyhold_background_runs_total", "Runs of background jobs.", byTask("runs")),

@@ -87,7 +87,7 @@ export async function serve(
   });
   const checkReadiness = async (): Promise<Checks> => {
     const database = !isStopping && isCoherent() && (await reads.check());
-    return { database: database && !isStopping, signing_keys: signing.hasActive && !isStopping };
+    return { database: database && !isStopping, signing_keys: signing.activeAlgorithm !== null && !isStopping };
   };
   const strict = reserved(strictly(context), resources.reader);
   // Authenticating a caller is not counted as a verdict.
@@ -126,7 +126,7 @@ export async function serve(
   const isReady = () => {
     // Keeps a value for the next scrape, which must not wait for the database.
     void checkReadiness();
-    return !isStopping && isCoherent() && reads.works() && signing.hasActive;
+    return !isStopping && isCoherent() && reads.works() && signing.activeAlgorithm !== null;
   };
   const measured = { resources, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
   const metrics = createSource(metricsOf(measured), metricLabels);

@@ -1,20 +1,15 @@
 import { invalidArgument } from "../domain/errors.ts";
 import type { NewSigningKey } from "../token/signing-key.ts";
-import { activeAlgorithm, generate, requireActiveKey, type SigningContext } from "./signing.ts";
+import { activeAlgorithm, generate, type RevokedKids, requireActiveKey, type SigningContext } from "./signing.ts";
 
 export interface RevokeOptions {
   /** Whether to revoke the active key although it does not unwrap, so that the new one may be unusable for the servers. */
   readonly force?: boolean;
 }
 
-export interface RevokedSigningKey {
-  /** `kid` of the new active key; null if the revoked one was not active. */
-  readonly replacement: string | null;
-}
-
 /**
  * Deletes a signing key. When it returns, no node accepts a token that was signed with it, whenever that was, and none publishes it. If it is
- * the active key, a new one with the same algorithm takes its place at once.
+ * the active key, a new one with the same algorithm takes its place at once; otherwise `replacement` is null.
  *
  * @throws `INVALID_ARGUMENT` if there is no such key. Then too no node accepts its tokens: an earlier call may have deleted it.
  */
@@ -22,7 +17,7 @@ export async function revokeSigningKey(
   context: SigningContext,
   kid: string,
   { force = false }: RevokeOptions = {},
-): Promise<RevokedSigningKey> {
+): Promise<Pick<RevokedKids, "replacement">> {
   const { store, clock } = context;
   const record = (await store.list()).find((key) => key.kid === kid);
   // A retired key is deleted whether it unwraps or not, and never becomes active again.

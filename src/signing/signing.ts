@@ -98,23 +98,18 @@ export async function createSigning(options: SigningContext) {
       if (before.verification.keys().some((kid) => !keys.verification.has(kid))) context.onLost?.();
     }
   };
-  const loadOnce = (): Promise<void> => {
-    loading ??= load().finally(() => {
-      loading = null;
-    });
-    return loading;
-  };
   /** A load in flight may have read before the change that this caller must see. */
   const reload = async () => {
     if (context.version() === null) await context.renewed();
     await loading?.catch(() => undefined);
-    await loadOnce();
+    loading ??= load().finally(() => {
+      loading = null;
+    });
+    await loading;
   };
   const isCurrent = () => version !== null && version === context.version();
   /** The current keys, cached unless they may have changed. */
   const current = (): MaybePromise<SigningKeys> => (isCurrent() ? keys : reload().then(() => keys));
-  /** The current keys, or the last known: a verifier that lacks a new key rejects its tokens, which is safe. */
-  const currentOrLast = (): MaybePromise<SigningKeys> => recover(current, () => keys);
   const hasCurrentPublicKeys = () => publicVersion !== null && publicVersion === context.version();
   const mayLookUp = (kid: string) => UnknownKids.mayExist(kid) && (!hasCurrentPublicKeys() || unknown.mayLookUp(kid));
   const lookUp = async (kid: string) => {
@@ -128,10 +123,10 @@ export async function createSigning(options: SigningContext) {
    * at least as late. Throws `INTERNAL` if there is no key.
    */
   const signer = (expireTime: number): MaybePromise<ActiveSigningKey> =>
-    andThen(current(), (keys) => {
-      const { active } = keys;
+    andThen(current(), ({ active }) => {
       if (active === undefined) throw new KeyholdError("INTERNAL", "no such signing key");
-      return expireTime > knownExpiry(keys, active.kid) ? extend(active, expireTime) : active;
+      const recorded = active.record.tokensExpireTime?.getTime() ?? 0;
+      return expireTime > recorded ? extend(active, expireTime) : active;
     });
   const extend = async (active: ActiveSigningKey, expireTime: number) => {
     await store.extendTokens(active.kid, nextStep(expireTime));
@@ -156,20 +151,21 @@ export async function createSigning(options: SigningContext) {
     /** Returns the last known key with this `kid`, which may have been revoked since. */
     lastPublicKey: (kid: string): VerificationKey | undefined => keys.verification.get(kid),
     signer,
-    /** Returns the published key set; the last known one if the store cannot be read. */
-    jwks: (): MaybePromise<Jwks> => andThen(currentOrLast(), ({ records }) => jwksDocument(records, clock.now())),
-    /** Whether the last known keys include an active one. */
-    get hasActive() {
-      return keys.active !== undefined;
+    /**
+     * Returns the published key set; the last known one if the store cannot be read: a verifier that lacks a new key rejects its tokens, which
+     * is safe.
+     */
+    jwks: (): MaybePromise<Jwks> => {
+      const known = recover(current, () => keys);
+      return andThen(known, ({ records }) => jwksDocument(records, clock.now()));
     },
-    /** Algorithm of the active key; null if there is none. */
+    /** Algorithm of the active key; null if there is none among the last known keys. */
     get activeAlgorithm() {
       return keys.active?.algorithm.alg ?? null;
     },
     /** Age of the active key in milliseconds; null if there is none. */
     get activeAge() {
-      const record = keys.records.find(({ kid }) => kid === keys.active?.kid);
-      return record === undefined ? null : clock.now() - record.createTime.getTime();
+      return keys.active === undefined ? null : clock.now() - keys.active.record.createTime.getTime();
     },
   };
 }
@@ -221,7 +217,7 @@ export function generate(
   { ring, random }: SigningContext,
   algorithm: AlgorithmName = DEFAULT_ALGORITHM,
 ): NewSigningKey {
-  return generateSigningKey({ algorithm, wrapKey: ring.current, random });
+  return generateSigningKey(algorithm, ring.current, random);
 }
 
 /** Rejects if the active key does not unwrap: the root secrets are not those of the database. */
@@ -275,10 +271,6 @@ function oncePerKey(report: SigningContext["onUnusable"]): (kid: string) => void
     if (!reported.has(kid)) report?.(kid);
     reported.add(kid);
   };
-}
-
-function knownExpiry({ records }: SigningKeys, kid: string): number {
-  return records.find((record) => record.kid === kid)?.tokensExpireTime?.getTime() ?? 0;
 }
 
 function nextStep(time: number): Date {

@@ -1,3 +1,5 @@
+import { ClockCache } from "../lib/clock-cache.ts";
+
 /** A `kid` is the thumbprint of its key: SHA-256 in base64url (`token/signing-key.ts`). */
 const KID = /^[\w-]{43}$/;
 
@@ -17,7 +19,7 @@ const INTERVAL = 1_000;
  * kid cannot be guessed.
  */
 export class UnknownKids {
-  readonly #kids = new Set<string>();
+  readonly #kids = new ClockCache<true>(MAX_KIDS);
   #lookUps = 0;
 
   /** Returns whether the kid is well-formed. */
@@ -27,24 +29,18 @@ export class UnknownKids {
 
   /** Returns whether the kid may be looked up now, and counts the look-up. */
   mayLookUp(kid: string): boolean {
-    if (this.#kids.has(kid) || this.#lookUps >= MAX_LOOK_UPS) return false;
-    if (this.#lookUps === 0) setTimeout(() => this.#begin(), INTERVAL).unref();
+    if (this.#kids.get(kid) || this.#lookUps >= MAX_LOOK_UPS) return false;
+    if (this.#lookUps === 0) setTimeout(() => (this.#lookUps = 0), INTERVAL).unref();
     this.#lookUps++;
     return true;
   }
 
   add(kid: string): void {
-    this.#kids.add(kid);
-    const [oldest] = this.#kids;
-    if (this.#kids.size > MAX_KIDS && oldest !== undefined) this.#kids.delete(oldest);
+    this.#kids.set(kid, true);
   }
 
   /** Call when the keys have changed. */
   clear(): void {
     this.#kids.clear();
-  }
-
-  #begin(): void {
-    this.#lookUps = 0;
   }
 }

@@ -28,16 +28,8 @@ export interface NewSigningKey extends Wrapped {
   readonly publicJwk: PublicSigningJwk;
 }
 
-export interface GenerateOptions {
-  /** Algorithm of the key. */
-  readonly algorithm: AlgorithmName;
-  /** The server key of the label `signing-key-wrap`. */
-  readonly wrapKey: ServerKey;
-  readonly random: Random;
-}
-
-/** Generates a key with its private half wrapped. */
-export function generateSigningKey({ algorithm, wrapKey, random }: GenerateOptions): NewSigningKey {
+/** Generates a key with its private half wrapped under a server key of the label `signing-key-wrap`. */
+export function generateSigningKey(algorithm: AlgorithmName, wrapKey: ServerKey, random: Random): NewSigningKey {
   const type = ALGORITHMS[algorithm];
   const privateKey = type.generate(random);
   const publicJwk = toPublicJwk(type, toPrivateKey(type, privateKey));

@@ -35,8 +35,6 @@ export interface RejectedToken {
   readonly message: string;
   /** The content of an expired token, whose signature is valid. */
   readonly expired?: TokenContent;
-  /** No key has the `kid` of a JWT, so the signature was not verified: the node's keys may be outdated. */
-  readonly unknownKid?: true;
 }
 
 export type TokenVerdict<T extends TokenContent = TokenContent> =

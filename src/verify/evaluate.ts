@@ -1,4 +1,5 @@
 import { MISTAKE_DESCRIPTIONS, mistakeIn } from "../credential/mistakes.ts";
+import { earlier } from "../domain/expiry.ts";
 import type { KeySecret } from "../domain/key.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
@@ -78,9 +79,4 @@ export function credentialOf(
     expireTime: earlier(token === null ? null : new Date(token.expireTime), earlier(secret.expireTime, key.expireTime)),
     token: token === null ? null : { tokenId: token.tokenId, claims: token.claims, audience: token.audience },
   };
-}
-
-function earlier(a: Date | null, b: Date | null): Date | null {
-  if (a === null || b === null) return a ?? b;
-  return a < b ? a : b;
 }

@@ -13,7 +13,7 @@ import { startCuttingProxy } from "../support/tcp-proxy.ts";
 import { openSchema } from "./new-keys.ts";
 
 const ring = deriveKeyRing({ current: parseRootSecret(ROOT_SECRET), retired: [] }, "signing-key-wrap");
-const newSigningKey = () => generateSigningKey({ algorithm: "ES256", wrapKey: ring.current, random: systemRandom });
+const newSigningKey = () => generateSigningKey("ES256", ring.current, systemRandom);
 const NOW = new Date("2026-01-02T03:04:05.678Z");
 
 test("a new active key retires the previous one and notifies listeners", async () => {

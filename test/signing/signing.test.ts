@@ -489,7 +489,7 @@ describe("a revoked key", () => {
     expect(await node.publicKey(retired)).toBeDefined();
     expect(node.lastPublicKey(active)).toBeUndefined();
     expect((await node.jwks()).keys.map(({ kid }) => kid)).toEqual([retired]);
-    expect(node.hasActive).toBe(false);
+    expect(node.activeAlgorithm).toBeNull();
     await expect(Promise.resolve(node.signer(NOON + HOUR))).rejects.toThrow(/cannot be unwrapped/);
   });
 

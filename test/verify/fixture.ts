@@ -69,7 +69,7 @@ export function newFixture({
     macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
   };
   const wrapRing = deriveKeyRing(roots, "signing-key-wrap");
-  const signingKey = generateSigningKey({ algorithm, wrapKey: wrapRing.current, random: systemRandom });
+  const signingKey = generateSigningKey(algorithm, wrapRing.current, systemRandom);
   const signing = loadSigningKeys(
     [{ ...signingKey, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null }],
     wrapRing,

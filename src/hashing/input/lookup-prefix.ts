@@ -6,7 +6,7 @@ const MAX_BYTES = 64;
 /** Parses the first characters of a raw key, 6 to 64 bytes of UTF-8. Throws `INVALID_ARGUMENT` naming `lookup_prefix`; the text is not quoted. */
 export function parseLookupPrefix(text: string): string {
   if (!text.isWellFormed()) throw invalidArgument("lookup_prefix", "must be well-formed Unicode", "INVALID_CHARACTER");
-  const length = lookupPrefixLength(text);
+  const length = Buffer.byteLength(text);
   if (length >= MIN_BYTES && length <= MAX_BYTES) return text;
   const reason = length < MIN_BYTES ? "STRING_TOO_SHORT" : "STRING_TOO_LONG";
   throw invalidArgument(
@@ -14,9 +14,4 @@ export function parseLookupPrefix(text: string): string {
     `has ${length} bytes (UTF-8); it must have ${MIN_BYTES} to ${MAX_BYTES}`,
     reason,
   );
-}
-
-/** Returns the number of bytes of a prefix in UTF-8. */
-export function lookupPrefixLength(prefix: string): number {
-  return Buffer.byteLength(prefix);
 }

@@ -50,12 +50,17 @@ const MAX_NUMERIC_DATE = 8_640_000_000_000;
 /** The syntax of scopes and audiences: that of RFC 6749 §3.3, plus `"` and `\`. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-/** Rejects custom claims with a name that Keyhold itself uses. Throws `INVALID_ARGUMENT` naming `<field>.<claim>`. */
-export function checkCustomClaims(claims: JsonObject, field = "custom_claims"): void {
-  const reserved = Object.keys(claims).filter((name) => RESERVED_CLAIMS.has(name));
-  if (reserved.length === 0) return;
-  const violation = { description: "is a reserved claim", reason: "VALUE_NOT_ALLOWED" } as const;
-  throw invalidArguments(reserved.map((name) => ({ field: `${field}.${name}`, ...violation })));
+/** Rejects custom claims with a name that Keyhold itself uses. Throws `INVALID_ARGUMENT` naming `custom_claims.<claim>`. */
+export function checkCustomClaims(claims: JsonObject): void {
+  rejectClaims(claims, (name) => RESERVED_CLAIMS.has(name), "is a reserved claim");
+}
+
+/** Rejects custom claims by name. Throws `INVALID_ARGUMENT` naming `custom_claims.<claim>`. */
+export function rejectClaims(claims: JsonObject, isRejected: (name: string) => boolean, description: string): void {
+  const rejected = Object.keys(claims).filter(isRejected);
+  if (rejected.length === 0) return;
+  const violation = { description, reason: "VALUE_NOT_ALLOWED" } as const;
+  throw invalidArguments(rejected.map((name) => ({ field: `custom_claims.${name}`, ...violation })));
 }
 
 /** Returns the name of the first missing or malformed registered claim; undefined if all are valid. */

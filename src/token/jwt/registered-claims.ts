@@ -1,5 +1,5 @@
-import { invalidArguments } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { RESERVED_CLAIMS, rejectClaims } from "./claims.ts";
 
 /** The names in the IANA registry "JSON Web Token Claims" (RFC 7519 §10.1), as updated on 2026-07-20, in its order. */
 const NAMES = `
@@ -20,17 +20,13 @@ const NAMES = `
 export const REGISTERED_CLAIMS: ReadonlySet<string> = new Set(NAMES.trim().split(/\s+/));
 
 /**
- * Rejects custom claims with a registered name, unless it is among `allowed`: whoever reads a token by the standard would take, for example,
- * `email` or `groups` for a statement of the issuer. Throws `INVALID_ARGUMENT` naming `<field>.<claim>`.
+ * Rejects custom claims with a registered name, unless Keyhold itself uses it or it is among `allowed`: whoever reads a token by the standard would
+ * take, for example, `email` or `groups` for a statement of the issuer. Throws `INVALID_ARGUMENT` naming `custom_claims.<claim>`.
  */
-export function checkRegisteredClaims(claims: JsonObject, allowed: ReadonlySet<string>, field = "custom_claims"): void {
-  const rejected = Object.keys(claims).filter((name) => REGISTERED_CLAIMS.has(name) && !allowed.has(name));
-  if (rejected.length === 0) return;
-  throw invalidArguments(
-    rejected.map((name) => ({
-      field: `${field}.${name}`,
-      description: "is a registered claim of JSON Web Tokens; KEYHOLD_ALLOWED_CLAIMS of the server can allow it",
-      reason: "VALUE_NOT_ALLOWED",
-    })),
+export function checkRegisteredClaims(claims: JsonObject, allowed: ReadonlySet<string>): void {
+  rejectClaims(
+    claims,
+    (name) => REGISTERED_CLAIMS.has(name) && !RESERVED_CLAIMS.has(name) && !allowed.has(name),
+    "is a registered claim of JSON Web Tokens; KEYHOLD_ALLOWED_CLAIMS of the server can allow it",
   );
 }

@@ -6,7 +6,7 @@ import { ALGORITHMS, type SignatureAlgorithm } from "./algorithms.ts";
 /** The unwrapped signing keys of a node. Immutable: new records are loaded into a new set. */
 export interface SigningKeys {
   /** The key that signs; undefined if there is none. */
-  readonly active: ActiveSigningKey | undefined;
+  readonly active: UnwrappedKey | undefined;
   /** Public keys for verification, by `kid`. */
   readonly verification: ReadonlyMap<string, VerificationKey>;
   /** The records of `verification`, for `jwksDocument`. */
@@ -27,7 +27,7 @@ export interface VerificationKey {
   readonly publicKey: KeyObject;
 }
 
-interface UnwrappedKey extends ActiveSigningKey {
+export interface UnwrappedKey extends ActiveSigningKey {
   readonly record: SigningKeyRecord;
 }
 

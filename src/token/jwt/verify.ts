@@ -47,7 +47,7 @@ function checkSignature(
   if (Object.hasOwn(header, "crit")) return rejected("INVALID_FORMAT", "the crit header is not supported");
   if (!Object.hasOwn(ALGORITHMS, alg)) return rejected("SIGNATURE_INVALID", OTHER_ALGORITHM);
   const key = keys(kid);
-  if (key === undefined) return { ...rejected("SIGNATURE_INVALID", "unknown signing key"), unknownKid: true };
+  if (key === undefined) return rejected("SIGNATURE_INVALID", "unknown signing key");
   const { algorithm, publicKey } = key;
   if (alg !== algorithm.alg) return rejected("SIGNATURE_INVALID", OTHER_ALGORITHM);
   if (signature.length === algorithm.signatureSize && algorithm.verify(signedData, publicKey, signature)) return;

@@ -1,19 +1,6 @@
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { audience, type CaveatKind, claim, type Grant, scope, time } from "./caveat-kinds.ts";
 
-interface Restriction {
-  readonly prefix: string;
-  restrict(grant: Grant, text: string): Grant | undefined;
-}
-
-/** The kinds of caveats that a holder may append. */
-const RESTRICTIONS: readonly Restriction[] = [
-  restriction(time),
-  restriction(scope),
-  restriction(audience),
-  restriction(claim),
-];
-
 /** Returns the caveats that the server mints for a grant: time, scope, the audience if it has one, then one per claim. */
 export function formatGrant(grant: Grant): Uint8Array[] {
   const claims = Object.entries(grant.claims).map((entry) => print(claim, entry));
@@ -39,16 +26,14 @@ export function parseGrant(conditions: readonly Uint8Array[]): Grant | undefined
 /** Restricts a grant by a holder's caveat. Returns undefined if the caveat is unknown, malformed or not satisfied. */
 export function restrictGrant(grant: Grant, condition: Uint8Array): Grant | undefined {
   const text = decodeUtf8(condition);
-  const row = RESTRICTIONS.find(({ prefix }) => text?.startsWith(prefix));
-  return text === undefined ? undefined : row?.restrict(grant, text);
+  const restricted = restrictBy(time, grant, text) ?? restrictBy(scope, grant, text);
+  return restricted ?? restrictBy(audience, grant, text) ?? restrictBy(claim, grant, text);
 }
 
-function restriction<V>(kind: CaveatKind<V>): Restriction {
-  const restrict = (grant: Grant, text: string) => {
-    const value = parse(kind, text);
-    return value === undefined ? undefined : kind.restrict(grant, value);
-  };
-  return { prefix: kind.prefix, restrict };
+/** Returns undefined also for a caveat of another kind. */
+function restrictBy<V>(kind: CaveatKind<V>, grant: Grant, text: string | undefined): Grant | undefined {
+  const value = parse(kind, text);
+  return value === undefined ? undefined : kind.restrict(grant, value);
 }
 
 function print<V>(kind: CaveatKind<V>, value: V): string {

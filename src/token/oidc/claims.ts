@@ -12,10 +12,11 @@ export function readScopes(claims: object, claim: string): string[] {
 
 /** Returns the value of a claim by its name, or by the path of names joined by dots. */
 function claimAt(claims: object, claim: string): unknown {
-  return ownMember(claims, claim) ?? claim.split(".").reduce(ownMember, claims);
+  return memberOf(claims, claim) ?? claim.split(".").reduce(memberOf, claims);
 }
 
-function ownMember(value: unknown, name: string): unknown {
+/** Returns an own member of an object; undefined for another value. */
+export function memberOf(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null
     ? Object.entries(value).find(([key]) => key === name)?.[1]
     : undefined;

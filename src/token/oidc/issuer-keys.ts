@@ -1,6 +1,7 @@
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
 import type { Clock } from "../../lib/clock.ts";
 import { isLoopbackHost } from "../../lib/host-names.ts";
+import { memberOf } from "./claims.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -45,8 +46,8 @@ export function issuerKeys(options: IssuerOptions): JWTVerifyGetKey {
 
 /** Requires metadata of this issuer (§4.3). Keys over http are allowed only for an issuer on this machine. */
 function keysUrlOf(metadata: unknown, issuer: string): URL {
-  if (member(metadata, "issuer") !== issuer) throw new Error("the metadata belongs to a different issuer");
-  const url = new URL(String(member(metadata, "jwks_uri")));
+  if (memberOf(metadata, "issuer") !== issuer) throw new Error("the metadata belongs to a different issuer");
+  const url = new URL(String(memberOf(metadata, "jwks_uri")));
   const isLocal = new URL(issuer).protocol === "http:" && url.protocol === "http:" && isLoopbackHost(url.host);
   if (url.protocol === "https:" || isLocal) return url;
   throw new Error("jwks_uri is not an https URL");
@@ -54,13 +55,9 @@ function keysUrlOf(metadata: unknown, issuer: string): URL {
 
 /** Validates before jose does: after a response that is not a JWK Set, jose would read again immediately. */
 function keysResponse(document: unknown): Response {
-  const keys = member(document, "keys");
+  const keys = memberOf(document, "keys");
   if (Array.isArray(keys) && keys.every((key) => typeof key === "object")) return Response.json(document);
   throw new Error("the response is not a JWK Set");
-}
-
-function member(document: unknown, name: string): unknown {
-  return new Map(Object.entries(Object(document))).get(name);
 }
 
 /** Reads a JSON document from a URL and converts it with `parse`, which may throw. */

@@ -33,10 +33,7 @@ export type AccessTokenVerdict =
     }
   | RejectedAccessToken;
 
-export interface OidcVerifier {
-  /** Verifies an access token. Rejects only on a programming error. */
-  verify(token: string): Promise<AccessTokenVerdict>;
-}
+export type OidcVerifier = ReturnType<typeof createOidcVerifier>;
 
 /** Public-key signature algorithms (RFC 7518 §3.1, RFC 8037, RFC 9864). HMAC would need a shared secret. */
 const ALGORITHMS = [
@@ -54,7 +51,7 @@ const CLOCK_TOLERANCE = 5;
  * Creates a verifier of JWT access tokens (RFC 9068, any `typ`) of one OpenID Connect issuer. Nothing is fetched before the first well-formed
  * token. Throws `INVALID_ARGUMENT` if the issuer is not such a URL.
  */
-export function createOidcVerifier(options: OidcOptions): OidcVerifier {
+export function createOidcVerifier(options: OidcOptions) {
   const { issuer, audience, clock } = options;
   checkIssuer(issuer);
   const keys = issuerKeys(options);
@@ -66,7 +63,8 @@ export function createOidcVerifier(options: OidcOptions): OidcVerifier {
     clockTolerance: CLOCK_TOLERANCE,
   };
   return {
-    verify: async (token) => {
+    /** Verifies an access token. Rejects only on a programming error. */
+    verify: async (token: string): Promise<AccessTokenVerdict> => {
       try {
         const { payload } = await jwtVerify(token, keys, { ...rules, currentDate: new Date(clock.now()) });
         return accepted(payload, options);

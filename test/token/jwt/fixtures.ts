@@ -14,8 +14,8 @@ export const HOUR = 3_600_000;
 export const random = { bytes: (size: number) => randomBytes(size) };
 
 export function ringOf(...all: [ServerKey, ...ServerKey[]]): KeyRing {
-  const [current, ...retired] = all;
-  return { current, retired, all, find: (id) => all.find((key) => key.id === id) };
+  const [current] = all;
+  return { current, all, find: (id) => all.find((key) => key.id === id) };
 }
 
 export const WRAP_KEY: ServerKey = { id: "0011223344556677", secret: createSecretKey(randomBytes(32)) };
@@ -23,7 +23,7 @@ export const RING = ringOf(WRAP_KEY);
 
 /** A record of a new signing key, created at NOW. */
 export function record(change: Partial<SigningKeyRecord> = {}, algorithm: AlgorithmName = "EdDSA"): SigningKeyRecord {
-  const key = generateSigningKey({ algorithm, wrapKey: WRAP_KEY, random });
+  const key = generateSigningKey(algorithm, WRAP_KEY, random);
   return { ...key, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null, ...change };
 }
 

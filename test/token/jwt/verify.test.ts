@@ -42,8 +42,9 @@ describe("vectors", () => {
     const { reason, unknownKid } = vector as { reason: string; unknownKid?: true };
     const verdict = verifyVector(vector);
     // An expired token is authentic, so its key is known.
-    const more = { ...(unknownKid && { unknownKid }), ...(reason === "EXPIRED" && { expired: expect.anything() }) };
-    expect(verdict).toEqual({ ok: false, reason, message: expect.any(String), ...more });
+    const more = reason === "EXPIRED" && { expired: expect.anything() };
+    const message = unknownKid ? "unknown signing key" : expect.any(String);
+    expect(verdict).toEqual({ ok: false, reason, message, ...more });
   });
 });
 
