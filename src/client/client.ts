@@ -1,4 +1,4 @@
-import { createClient, type Transport } from "@connectrpc/connect";
+import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
@@ -26,7 +26,14 @@ export interface KeyholdClientOptions {
 }
 
 /** A Connect client for each service of Keyhold. */
-export type KeyholdClient = ReturnType<typeof createKeyholdClient>;
+export interface KeyholdClient {
+  readonly issuedApiKeys: Client<typeof IssuedApiKeysService>;
+  readonly importedApiKeys: Client<typeof ImportedApiKeysService>;
+  readonly hmacKeys: Client<typeof HmacKeysService>;
+  readonly apiKeys: Client<typeof ApiKeysService>;
+  readonly selfService: Client<typeof SelfServiceService>;
+  readonly derivedKeys: Client<typeof DerivedKeysService>;
+}
 
 /**
  * Creates a client of a Keyhold server. Calls that create or import get a `request_id` (AIP-155); idempotent calls are retried on
@@ -38,7 +45,7 @@ export type KeyholdClient = ReturnType<typeof createKeyholdClient>;
  * const { isValid } = await keyhold.apiKeys.verifyApiKey({ credential });
  * @throws `TypeError` if `baseUrl` is not an http or https URL.
  */
-export function createKeyholdClient(options: KeyholdClientOptions) {
+export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClient {
   const transport = transportOf(options);
   return {
     issuedApiKeys: createClient(IssuedApiKeysService, transport),
