@@ -118,7 +118,10 @@ test("reports a changed file, a missing file, an invalid header and an unreachab
   expect([away.code, JSON.parse(away.stderr).error.status]).toEqual([6, "UNAVAILABLE"]);
   await writeFile(file, "{}\n");
   const changed = await importKeys(file, "--url", "http://127.0.0.1:1");
-  expect(changed).toMatchObject({ code: 2, stderr: expect.stringContaining("an earlier version of the imported file") });
+  expect(changed).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("an earlier version of the imported file"),
+  });
   expect((await importKeys(newFile("jsonl"))).code).toBe(2);
   const headless = newFile("csv");
   await writeFile(headless, `${newRawKey()},a,b\n`);
