@@ -94,7 +94,8 @@ const unstorable: Check = (value) => textViolationsIn("", value);
 /** Messages in lists are the items of batches, which are validated separately. */
 function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {
   const rules = type.case === "repeated" ? declared(type.value) : undefined;
-  const item = field.listKind === "message" ? itemsOfBatch(field, rules?.items) : entryCheck(field, rules?.items);
+  const item =
+    field.listKind === "message" && rules?.items?.ignore === Ignore.ALWAYS ? always : entryCheck(field, rules?.items);
   const size = sizeCheck(rules?.minItems, rules?.maxItems);
   return (value) => {
     const list = Array.isArray(value) ? value : [];
@@ -105,11 +106,6 @@ function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["t
       return found.length === 0 ? NONE : within(`[${index}]`, found);
     });
   };
-}
-
-function itemsOfBatch(field: DescField, rules: FieldRules | undefined): Check {
-  if (rules?.ignore !== Ignore.ALWAYS) throw unsupported(field);
-  return always;
 }
 
 function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["type"]): Check {

@@ -10,7 +10,8 @@ type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message
 
 /** Returns the JSON of a response message or its init shape: in snake_case, with every field that cannot be absent. */
 export function encodeResponse(desc: DescMessage, response: Init): MaybePromise<Json> {
-  const long = desc.fields.filter(isListOfMessages).find((field) => itemsOf(response, field).length >= LONG_LIST);
+  const lists = desc.fields.filter((field) => field.fieldKind === "list" && field.listKind === "message");
+  const long = lists.find((field) => itemsOf(response, field).length >= LONG_LIST);
   return long === undefined ? encode(desc, response) : encodeLong(desc, response, long);
 }
 
@@ -29,10 +30,6 @@ async function encodeLong(desc: DescMessage, response: Init, list: ListOfMessage
 }
 
 const COMMA = Buffer.from(",");
-
-function isListOfMessages(field: DescField): field is ListOfMessages {
-  return field.fieldKind === "list" && field.listKind === "message";
-}
 
 function itemsOf(response: Init, { localName }: DescField): readonly Init[] {
   const items: unknown = Reflect.get(response, localName);

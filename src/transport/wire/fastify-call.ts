@@ -8,6 +8,7 @@ import type { Protocol } from "./protocol.ts";
 /** The call and the log entry of a Fastify request. */
 export abstract class FastifyCall implements Call, CallLog {
   readonly request: FastifyRequest;
+  readonly id: string;
   /** Read at the start: a change may commit, and be recorded, after the client has disconnected. */
   readonly peerAddress: string;
   readonly certificateSubject: string | undefined;
@@ -15,6 +16,7 @@ export abstract class FastifyCall implements Call, CallLog {
 
   constructor(request: FastifyRequest, protocol: Protocol) {
     this.request = request;
+    this.id = request.id;
     this.peerAddress = request.socket.remoteAddress ?? "";
     this.certificateSubject = certificateSubjectOf(request.socket);
     request.logFields ??= {};
@@ -24,10 +26,6 @@ export abstract class FastifyCall implements Call, CallLog {
 
   abstract setHeader(name: string, value: string): void;
   abstract setTrailer(name: string, value: string): void;
-
-  get id(): string {
-    return this.request.id;
-  }
 
   header(name: string): string | undefined {
     return headerOf(this.request.headers, name);
