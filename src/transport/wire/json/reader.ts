@@ -2,6 +2,7 @@ import {
   create,
   type DescField,
   type DescMessage,
+  type DescOneof,
   fromJson,
   type JsonObject,
   type JsonValue,
@@ -69,27 +70,45 @@ class MessageReader {
   /** Reads the fields that are no leaves, and reports what is wrong, also with the leaves unless they have been read into `message`. */
   #walk<D extends DescMessage>(desc: D, json: JsonObject, path: string, message?: MessageShape<D>): MessageShape<D> {
     const nested: Record<string, unknown> = {};
-    const seen = new Set<DescField>();
+    const seen = new Set<DescField | DescOneof>();
     const before = this.violations.length;
     for (const [name, value] of Object.entries(json)) {
       const field = findField(desc, name);
       if (field === undefined) this.#report(unknownField(path, name, desc));
-      else if (seen.has(field))
-        this.#fail(joinJsonPath(path, field.name), "is set twice, under two names", "DUPLICATE_FIELD");
+      else if (!this.#isFirst(field, value, seen, path)) continue;
       else if (!isLeaf(field, value)) this.#nested(field, value, nested, joinJsonPath(path, field.name));
       else if (message === undefined) this.#explain(field, value, joinJsonPath(path, field.name));
-      if (field !== undefined) seen.add(field);
     }
     if (message !== undefined) return Object.assign(message, nested);
     if (this.violations.length === before) this.#fail(path === "" ? BODY : path, "is not valid", "INVALID_FORMAT");
     return create(desc);
   }
 
-  /** Reads a message field, or a list of messages, into the properties of the message that has it. No request has a oneof. */
+  /** Reports a field that has occurred under its other name, or beside another field of its oneof. */
+  #isFirst(field: DescField, value: JsonValue, seen: Set<DescField | DescOneof>, path: string): boolean {
+    const { oneof, name } = field;
+    const isExcluded = oneof !== undefined && value !== null && seen.has(oneof);
+    if (isExcluded || seen.has(field)) {
+      const description = isExcluded
+        ? `must not be set together with the other fields of ${oneof.name}`
+        : "is set twice, under two names";
+      this.#fail(joinJsonPath(path, name), description, "DUPLICATE_FIELD");
+      return false;
+    }
+    seen.add(field);
+    if (oneof !== undefined && value !== null) seen.add(oneof);
+    return true;
+  }
+
+  /** Reads a message field, or a list of messages, into the properties of the message that has it. */
   #nested(field: DescField, json: JsonValue, properties: Record<string, unknown>, path: string): void {
-    if (field.fieldKind !== "list") properties[field.localName] = this.#value(field, json, path);
-    else if (Array.isArray(json)) {
-      properties[field.localName] = json.map((item, index) => this.#value(field, item, joinJsonPath(path, index)));
+    const { localName, oneof } = field;
+    if (field.fieldKind !== "list") {
+      const value = this.#value(field, json, path);
+      if (oneof === undefined) properties[localName] = value;
+      else properties[oneof.localName] = { case: localName, value };
+    } else if (Array.isArray(json)) {
+      properties[localName] = json.map((item, index) => this.#value(field, item, joinJsonPath(path, index)));
     } else this.#fail(path, "must be an array", "WRONG_TYPE");
   }
 

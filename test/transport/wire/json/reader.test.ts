@@ -95,6 +95,7 @@ describe("with every kind of field", () => {
   test.each([
     ['{"time":"2030-02-30T00:00:00Z"}', "time", "INVALID_FORMAT"],
     ['{"cover":{"due":"2031-02-29T00:00:00Z"}}', "cover.due", "INVALID_FORMAT"],
+    ['{"cover":{},"title":"a"}', "title", "DUPLICATE_FIELD"],
     ['{"shelves":{"1":{"title":1}}}', "shelves.1.title", "WRONG_TYPE"],
   ])("%s is refused at %s", (text, field, reason) => {
     const violations = [expect.objectContaining({ field, reason })];
