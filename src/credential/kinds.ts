@@ -1,3 +1,4 @@
+import type { CredentialType } from "../domain/verdict.ts";
 import { parseSecretFormat, type SecretPrefix, secretHead } from "./format.ts";
 
 /** What distinguishes the kinds. The shapes of derived tokens are passed in, since `token/` is on the same layer. */
@@ -9,21 +10,18 @@ export interface CredentialShapes {
 }
 
 export interface CredentialKind {
-  /** `CredentialType` of the protos without its prefix. */
-  readonly type: "ISSUED_API_KEY" | "JWT" | "MACAROON" | "IMPORTED_API_KEY";
-  /** Issued by Keyhold: text of this shape may not be imported. */
-  readonly ours: boolean;
+  readonly type: CredentialType;
   /** Tests the shape only, not validity. */
   readonly matches: (text: string, shapes: CredentialShapes) => boolean;
 }
 
-const IMPORTED = { type: "IMPORTED_API_KEY", ours: false, matches: () => true } as const satisfies CredentialKind;
+const IMPORTED = { type: "IMPORTED_API_KEY", matches: () => true } as const satisfies CredentialKind;
 
 /** The closed set of credential kinds, in the order in which they are tried; the last one matches everything. */
 export const CREDENTIAL_KINDS = [
-  { type: "ISSUED_API_KEY", ours: true, matches: looksLikeIssuedSecret },
-  { type: "JWT", ours: true, matches: (text, shapes) => shapes.looksLikeJwt(text) },
-  { type: "MACAROON", ours: true, matches: (text, shapes) => shapes.looksLikeMacaroon(text) },
+  { type: "ISSUED_API_KEY", matches: looksLikeIssuedSecret },
+  { type: "JWT", matches: (text, shapes) => shapes.looksLikeJwt(text) },
+  { type: "MACAROON", matches: (text, shapes) => shapes.looksLikeMacaroon(text) },
   IMPORTED,
 ] as const satisfies readonly CredentialKind[];
 
@@ -34,7 +32,7 @@ export function classify(text: string, shapes: CredentialShapes): CredentialKind
 
 /** Returns whether a text has the shape of a credential issued by Keyhold. Such a text may not be imported: it would not verify. */
 export function looksLikeOurs(text: string, shapes: CredentialShapes): boolean {
-  return classify(text, shapes).ours;
+  return classify(text, shapes).type !== "IMPORTED_API_KEY";
 }
 
 /**

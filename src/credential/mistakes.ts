@@ -13,16 +13,6 @@ const MISTAKES: readonly (readonly [description: string, form: RegExp])[] = [
   ["contains white space: send only the credential", /\s/],
 ];
 
-const NORMALIZATION = "has characters with two Unicode forms (NFC, NFD): send the form that was imported";
-const NOT_ASCII = "contains a non-ASCII character: check that this is the correct credential";
-
-/** All descriptions that `mistakeIn` returns. */
-export const MISTAKE_DESCRIPTIONS: readonly string[] = [
-  ...MISTAKES.map(([description]) => description),
-  NORMALIZATION,
-  NOT_ASCII,
-];
-
 /**
  * Returns what is wrong with the form of a credential that is unknown, as the end of a sentence about it. It depends on the text alone and
  * contains no part of it, so it tells the holder nothing about keys.
@@ -31,6 +21,8 @@ export function mistakeIn(credential: string): string | null {
   if (PLAIN.test(credential)) return null;
   const found = MISTAKES.find(([, form]) => form.test(credential));
   if (found !== undefined) return found[0];
-  if (credential.normalize("NFC") !== credential.normalize("NFD")) return NORMALIZATION;
-  return /[^\0-\x7f]/.test(credential) ? NOT_ASCII : null;
+  if (credential.normalize("NFC") !== credential.normalize("NFD"))
+    return "has characters with two Unicode forms (NFC, NFD): send the form that was imported";
+  if (/[^\0-\x7f]/.test(credential)) return "contains a non-ASCII character: check that this is the correct credential";
+  return null;
 }

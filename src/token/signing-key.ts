@@ -34,7 +34,7 @@ export function generateSigningKey(algorithm: AlgorithmName, wrapKey: ServerKey,
   const privateKey = type.generate(random);
   const publicJwk = toPublicJwk(type, toPrivateKey(type, privateKey));
   const { kid } = publicJwk;
-  return { kid, publicJwk, ...wrapSecret(privateKey, purposeOf({ kid, publicJwk }), wrapKey, random) };
+  return { kid, publicJwk, ...wrapSecret(privateKey, purposeOf(kid, type), wrapKey, random) };
 }
 
 /**
@@ -43,7 +43,7 @@ export function generateSigningKey(algorithm: AlgorithmName, wrapKey: ServerKey,
  */
 export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "find">): KeyObject {
   const algorithm = algorithmOf(record);
-  const purpose = purposeOf(record);
+  const purpose = purposeOf(record.kid, algorithm);
   const privateKey = toPrivateKey(algorithm, unwrapSecret(record, purpose, ring));
   if (isDeepStrictEqual(toPublicJwk(algorithm, privateKey), record.publicJwk)) return privateKey;
   throw cannotUnwrap(purpose, "its public key does not match its private key");
@@ -53,7 +53,7 @@ export function unwrapSigningKey(record: NewSigningKey, ring: Pick<KeyRing, "fin
 export function rewrapSigningKey(record: NewSigningKey, ring: KeyRing, random: Random): NewSigningKey {
   unwrapSigningKey(record, ring);
   const { kid, publicJwk } = record;
-  const purpose = purposeOf(record);
+  const purpose = purposeOf(kid, algorithmOf(record));
   return { kid, publicJwk, ...wrapSecret(unwrapSecret(record, purpose, ring), purpose, ring.current, random) };
 }
 
@@ -70,12 +70,10 @@ export function newestFirst(records: readonly SigningKeyRecord[]): SigningKeyRec
 }
 
 /** The row comes from a database, to which a later release may have written. */
-function algorithmOf({ kid, publicJwk: { alg } }: SigningKeyName): SignatureAlgorithm {
+function algorithmOf({ kid, publicJwk: { alg } }: NewSigningKey): SignatureAlgorithm {
   if (Object.hasOwn(ALGORITHMS, alg)) return ALGORITHMS[alg];
   throw cannotUnwrap({ ...PURPOSE, name: kid }, `this release does not support its algorithm ${alg}`);
 }
-
-type SigningKeyName = Pick<NewSigningKey, "kid" | "publicJwk">;
 
 /** For the operator of a server that cannot start. */
 const REMEDY =
@@ -83,6 +81,6 @@ const REMEDY =
 
 const PURPOSE = { purpose: "signing key", size: PRIVATE_KEY_SIZE, remedy: REMEDY } as const;
 
-function purposeOf(key: SigningKeyName): WrapPurpose {
-  return { ...PURPOSE, name: key.kid, version: algorithmOf(key).wrapVersion };
+function purposeOf(kid: string, { wrapVersion }: SignatureAlgorithm): WrapPurpose {
+  return { ...PURPOSE, name: kid, version: wrapVersion };
 }

@@ -46,24 +46,21 @@ export function createKeySet(options: KeySetOptions): FindKey {
   /** The error of the last read; undefined if it succeeded. */
   let failure: unknown;
   const usableKeys = () => (keys !== undefined && monotonic() < keys.freshUntil + maxStalenessMs ? keys : undefined);
+  const fetchNow = async (): Promise<void> => {
+    try {
+      keys = await fetchKeys(options, keys);
+      failure = undefined;
+    } catch (error) {
+      failure = error ?? new Error("no reason given");
+    }
+    lastRead = monotonic();
+    reading = undefined;
+  };
   /** Reads the keys. Concurrent calls share one read; during the cool-down it is a no-op. Never rejects. */
-  const read = (): Promise<void> => {
-    if (reading === undefined && monotonic() - lastRead < cooldownMs) return Promise.resolve();
-    reading ??= fetchKeys(options, keys)
-      .then(
-        (found) => {
-          keys = found;
-          failure = undefined;
-        },
-        (error: unknown) => {
-          failure = error ?? new Error("no reason given");
-        },
-      )
-      .finally(() => {
-        lastRead = monotonic();
-        reading = undefined;
-      });
-    return reading;
+  const read = async (): Promise<void> => {
+    if (reading === undefined && monotonic() - lastRead < cooldownMs) return;
+    reading ??= fetchNow();
+    await reading;
   };
   return async (header) => {
     if (typeof header.kid !== "string") throw new errors.JWSInvalid("the token has no kid");

@@ -45,8 +45,7 @@ export function createKeyVerifier(options: KeyVerifierOptions): Verifier<Verifie
   const client = "client" in options ? options.client : createKeyholdClient(options);
   const call = (credential: string, presentation: Presentation) =>
     callKeyhold(client, credential, presentation, maxAgeMs, clock);
-  const verify = cachingVerdicts(call, { maxAgeMs: maxAgeMs ?? 0, size: cacheSize, monotonic });
-  return { verify: (credential, presentation = {}) => verify(credential, presentation) };
+  return { verify: cachingVerdicts(call, { maxAgeMs: maxAgeMs ?? 0, size: cacheSize, monotonic }) };
 }
 
 async function callKeyhold(

@@ -45,7 +45,7 @@ export function cachingVerdicts(call: Call, { maxAgeMs, size, monotonic }: Verdi
     if (answer.lifetimeMs <= 0) forget(key, entry);
     return answer;
   };
-  return async (credential: string, presentation: Presentation): Promise<Verdict<VerifiedKey>> => {
+  return async (credential: string, presentation: Presentation = {}): Promise<Verdict<VerifiedKey>> => {
     const key = await nameOf(credential, presentation);
     const entry = entries.get(key);
     const isFresh = entry !== undefined && monotonic() < entry.until;

@@ -1,9 +1,9 @@
-import { MISTAKE_DESCRIPTIONS, mistakeIn } from "../credential/mistakes.ts";
+import { mistakeIn } from "../credential/mistakes.ts";
 import { earlier } from "../domain/expiry.ts";
 import type { KeySecret } from "../domain/key.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
-import { memoizable } from "../lib/memoize.ts";
+import { memoizable, memoizeFirst } from "../lib/memoize.ts";
 import { ACCESS_CHECKS, isFailure, STATE_CHECKS } from "./checks.ts";
 import type { Presentation, VerifyContext } from "./context.ts";
 import { belongsTo, type Evaluated, type Identified, type Loaded } from "./identified.ts";
@@ -46,17 +46,17 @@ function validBy(
 /** The verdict without a key. Memoizable, because anyone can ask for it: its log fields are formatted once. */
 export const NOT_FOUND = memoizable(invalid("NOT_FOUND", "no such key"));
 
-const MISTAKEN = new Map(
-  MISTAKE_DESCRIPTIONS.map((mistake) => [
-    mistake,
-    memoizable(invalid("NOT_FOUND", `${NOT_FOUND.message}; the credential ${mistake}`)),
-  ]),
+/** More than there are mistakes. */
+const MAX_MISTAKES = 20;
+
+const mistaken = memoizeFirst(MAX_MISTAKES, (mistake) =>
+  memoizable(invalid("NOT_FOUND", `${NOT_FOUND.message}; the credential ${mistake}`)),
 );
 
 /** Returns `NOT_FOUND` with what is wrong with the form of the credential, if anything is. */
 export function notFound(credential: string): Invalid {
   const mistake = mistakeIn(credential);
-  return (mistake === null ? undefined : MISTAKEN.get(mistake)) ?? NOT_FOUND;
+  return mistake === null ? NOT_FOUND : mistaken(mistake);
 }
 
 /** Returns whether a record that was found is of the kind that the credential names. */
@@ -68,7 +68,7 @@ export function isKeyOf({ kind }: Identified, { key }: VerifiableRecord): boolea
 export function credentialOf(
   { credentialType, token }: Identified,
   { key }: VerifiableRecord,
-  secret: KeySecret,
+  secret: Pick<KeySecret, "version" | "expireTime">,
 ): Valid {
   return {
     valid: true,

@@ -1,5 +1,5 @@
 import { classify } from "../credential/kinds.ts";
-import type { KeySecret, VerifiableKey } from "../domain/key.ts";
+import type { VerifiableKey } from "../domain/key.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import type { CredentialType, Invalid, Valid, Verdict } from "../domain/verdict.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
@@ -58,7 +58,7 @@ async function explainCredential(
   const call: Verification = { context, mode, caller: undefined, isInBatch: false };
   const identified = await identify(call, credential);
   if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
-  const first = [passed("FORMAT", "the credential is well-formed"), signatureOf(credentialType)];
+  const first = [WELL_FORMED, signatureOf(credentialType)];
   const found = await load(call, credential, presentation, identified);
   const stored = "valid" in found ? null : found.stored;
   if ("valid" in found || stored === null || !isKeyOf(identified, stored)) {
@@ -86,12 +86,14 @@ async function explainKeyId(
 
 const AFTER_EXISTENCE: readonly CheckName[] = [...STATE_CHECKS, ...ACCESS_CHECKS].map(({ name }) => name);
 
+const WELL_FORMED = passed("FORMAT", "the credential is well-formed");
+
 function explainUnidentified(verdict: Invalid): Pick<Explanation, "verdict" | "checks"> {
   const isMalformed = verdict.reason === "INVALID_FORMAT";
   const why = "not checked: the credential is not authentic";
   const first = isMalformed
-    ? [failed("FORMAT", verdict), skip("SIGNATURE", why)]
-    : [passed("FORMAT", "the credential is well-formed"), failed("SIGNATURE", verdict)];
+    ? [failed("FORMAT", verdict), ...skipped(["SIGNATURE"], why)]
+    : [WELL_FORMED, failed("SIGNATURE", verdict)];
   return { verdict, checks: [...first, ...skipped(["EXISTENCE", ...AFTER_EXISTENCE], why)] };
 }
 
@@ -109,7 +111,9 @@ function explainKey(
 ): Omit<Explanation, "credentialType"> {
   const { key } = stored;
   const secret = stored.secrets.find((candidate) => belongsTo(identified, candidate));
-  const credential = credentialOf(identified, stored, secret ?? lostSecret(identified, stored));
+  // For the checks that do not depend on the secret.
+  const lost = { version: identified.token?.secretVersion ?? 0, expireTime: null };
+  const credential = credentialOf(identified, stored, secret ?? lost);
   const outcomes: [CheckName, Outcome][] = [
     ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, identified, now)]),
     ...ACCESS_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(credential, presentation)]),
@@ -117,12 +121,6 @@ function explainKey(
   const verdict = outcomes.map(([, outcome]) => outcome).find(isFailure) ?? credential;
   const checks = outcomes.map(([name, outcome]) => describe(name, outcome, credential, presentation));
   return { verdict, key, checks: [...first, passed("EXISTENCE", `key ${key.keyId}`), ...checks] };
-}
-
-/** For the checks that do not depend on the secret. */
-function lostSecret({ token }: Identified, { secrets: [current] }: VerifiableRecord): KeySecret {
-  const digest = current?.digest ?? { keyId: "", digest: new Uint8Array() };
-  return { version: token?.secretVersion ?? 0, digest, expireTime: null };
 }
 
 function describe(name: CheckName, outcome: Outcome, credential: Valid, presentation: Presentation): ExplainedCheck {

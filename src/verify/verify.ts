@@ -42,7 +42,8 @@ export function verifyAll(
 ): MaybePromise<Verdict[]> {
   const call = { context, mode, caller, isInBatch: true };
   const verdicts = requests.map((request) => run(call, request.credential, request));
-  return hasNoPromise(verdicts) ? verdicts : Promise.all(verdicts);
+  const isPending = verdicts.some((verdict) => verdict instanceof Promise);
+  return isPending ? Promise.all(verdicts) : (verdicts as Verdict[]);
 }
 
 /** Identifies the credential, loads its key and evaluates both. Goes on asynchronously from the first step whose data is not cached. */
@@ -154,8 +155,4 @@ function adopt({ context, caller }: Verification, { identified, stored }: Loaded
 function reject({ context }: Verification, credential: string, verdict: Invalid): Invalid {
   context.onVerdict(classify(credential, context.shapes).type, verdict);
   return verdict;
-}
-
-function hasNoPromise(verdicts: MaybePromise<Verdict>[]): verdicts is Verdict[] {
-  return !verdicts.some((verdict) => verdict instanceof Promise);
 }
