@@ -36,7 +36,7 @@ export const SECRET_REGEXP = new RegExp(`^${SECRET_PATTERN}$`);
 
 /** Parses a prefix. Throws `INVALID_ARGUMENT` naming `field`. */
 export function parseSecretPrefix(text: string, field = "KEYHOLD_SECRET_PREFIX"): SecretPrefix {
-  if (isSecretPrefix(text)) return text;
+  if (PREFIX_REGEXP.test(text)) return text as SecretPrefix;
   throw invalidArgument(field, "must be a lower-case letter followed by up to 15 lower-case letters or digits");
 }
 
@@ -52,9 +52,9 @@ export function parseSecretFormat(text: string): SecretFormat | undefined {
   if (!SECRET_REGEXP.test(text)) return undefined;
   const covered = text.slice(0, -CHECKSUM_DIGITS);
   if (decodeBase62Number(text.slice(-CHECKSUM_DIGITS)) !== crc32(covered)) return undefined;
-  const prefix = covered.slice(0, covered.indexOf("_"));
+  const prefix = covered.slice(0, covered.indexOf("_")) as SecretPrefix;
   const payload = decodeBase62(covered.slice(prefix.length + VERSION.length));
-  return payload && isSecretPrefix(prefix) ? { prefix, payload } : undefined;
+  return payload && { prefix, payload };
 }
 
 /** Returns why a text that begins like an issued secret is none, as the end of a sentence about it. */
@@ -70,8 +70,4 @@ export function mistakeInSecret(text: string): string {
 /** Returns the text before the body, such as `kh_v1_`. */
 export function secretHead(prefix: SecretPrefix): string {
   return prefix + VERSION;
-}
-
-function isSecretPrefix(text: string): text is SecretPrefix {
-  return PREFIX_REGEXP.test(text);
 }

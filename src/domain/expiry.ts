@@ -81,7 +81,6 @@ export function tooLong(field: string) {
   );
 }
 
-/** Returns the time of an expiry. */
 export function timeOf(expiry: Expiry, now: number): Date | null {
   if (expiry === null) return null;
   return new Date("at" in expiry ? expiry.at : now + expiry.after);

@@ -4,7 +4,6 @@ import type { Random } from "../lib/random.ts";
 import { invalidArgument } from "./errors.ts";
 import type { HashAlgorithm, RawKeyHash } from "./raw-key-hash.ts";
 
-/** The API key, independent of storage and wire format. */
 export const KEY_KINDS = ["issued", "imported"] as const;
 
 export type KeyKind = (typeof KEY_KINDS)[number];

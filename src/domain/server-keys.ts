@@ -66,11 +66,8 @@ export function parseRootSecret(text: string, name = "KEYHOLD_ROOT_SECRET"): Uin
 /** Derives the keys of one label. Duplicate roots yield one key. Throws `RangeError` on a root below 32 bytes. */
 export function deriveKeyRing(roots: RootSecrets, label: ServerKeyLabel): KeyRing {
   const current = deriveServerKey(roots.current, label);
-  const byId = new Map([[current.id, current]]);
-  for (const root of roots.retired) {
-    const key = deriveServerKey(root, label);
-    byId.set(key.id, byId.get(key.id) ?? key);
-  }
+  const retired = roots.retired.map((root) => deriveServerKey(root, label)).filter(({ id }) => id !== current.id);
+  const byId = new Map([current, ...retired].map((key) => [key.id, key]));
   return { current, all: [...byId.values()], find: (id) => byId.get(id) };
 }
 

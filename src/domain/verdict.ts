@@ -1,7 +1,6 @@
 import type { JsonObject } from "../lib/json.ts";
 import type { VerifiableKey } from "./key.ts";
 
-/** The type of a credential. */
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
 
 /** Why a credential is invalid. With `SECRET_ROTATED` the key itself is still active. */

@@ -63,7 +63,6 @@ export function unwrapSecret(
   }
 }
 
-/** Returns the error of a secret that does not unwrap. */
 export function cannotUnwrap({ purpose, name }: Pick<WrapPurpose, "purpose" | "name">, why: string): KeyholdError {
   return new KeyholdError("INTERNAL", `the ${purpose} ${name} cannot be unwrapped: ${why}`);
 }

@@ -1,14 +1,12 @@
 import type { HashAlgorithm } from "../domain/raw-key-hash.ts";
 import type { Wrapped } from "../domain/wrapped-secret.ts";
 
-/** A stored HMAC key. */
 export interface HmacKeyRecord extends Wrapped {
   readonly hmacKeyId: string;
   readonly createTime: Date;
   readonly createdBy: string;
 }
 
-/** A stored scheme. */
 export interface HashSchemeRecord {
   /** Random: no other scheme ever has it. */
   readonly schemeId: number;

@@ -22,7 +22,6 @@ import { UnknownKids } from "./unknown-kids.ts";
 
 export type Signing = Awaited<ReturnType<typeof createSigning>>;
 
-/** Stores signing keys. */
 export interface SigningKeyStore {
   list(): Promise<SigningKeyRecord[]>;
   /** Stores the first signing key. No-op if there is an active one. */

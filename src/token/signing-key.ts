@@ -13,7 +13,6 @@ import {
   toPublicJwk,
 } from "./jwt/algorithms.ts";
 
-/** A stored signing key. */
 export interface SigningKeyRecord extends NewSigningKey {
   readonly createTime: Date;
   /** When it stopped signing; null while active. */

@@ -18,7 +18,6 @@ export interface TokenContent {
   readonly parentId?: string | undefined;
   /** The services that may accept it; absent: any. */
   readonly audience?: readonly string[] | undefined;
-  /** Custom claims. */
   readonly claims: JsonObject;
 }
 
@@ -43,4 +42,9 @@ export type TokenVerdict<T extends TokenContent = TokenContent> =
 
 export function rejected(reason: RejectedToken["reason"], message: string): RejectedToken {
   return { ok: false, reason, message };
+}
+
+/** Returns whether a value is a safe integer of at least 0. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }

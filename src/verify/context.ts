@@ -31,7 +31,6 @@ export interface Verification {
   readonly isInBatch: boolean;
 }
 
-/** The dependencies of verification. */
 export interface VerifyContext {
   readonly findKey: FindKey;
   /** Finds every key that a raw key may be, by its digests and those of its hashes and prefixes. */

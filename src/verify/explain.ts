@@ -20,7 +20,6 @@ export interface ExplainedCheck {
   readonly detail: string;
 }
 
-/** What to explain. */
 export type ExplainedSubject = { readonly credential: string } | { readonly keyId: string };
 
 /** A verdict with each check that leads to it. Contains no secret and no digest. */

@@ -74,7 +74,6 @@ export interface SlowHashParameters {
   readonly size: number;
 }
 
-/** A slow hash, taken apart. */
 export interface SlowHash {
   readonly parameters: SlowHashParameters;
   readonly output: Uint8Array;

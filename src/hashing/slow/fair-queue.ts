@@ -1,14 +1,8 @@
-/** An item of a queue. */
-export interface Queued {
-  /** When it was first tried: also before it was added, if it was rejected then. */
-  readonly since: number;
-}
-
 /**
  * A bounded queue that serves its groups in turn, and of each the oldest item. A full queue drops the youngest item of the largest group, so that
  * one group cannot keep the others out.
  */
-export class FairQueue<T extends Queued> {
+export class FairQueue<T extends { readonly since: number }> {
   readonly #maxSize: number;
   /** The first one is served next. None is empty; the items of each are ordered by age. */
   readonly #groups = new Map<string, T[]>();
@@ -27,9 +21,9 @@ export class FairQueue<T extends Queued> {
     items.splice(items.findLastIndex(({ since }) => since <= item.since) + 1, 0, item);
     this.#groups.set(group, items);
     if (this.size <= this.#maxSize) return undefined;
-    const largest = this.#largest();
-    // A swap between groups of equal size would be no fairer.
-    const removed = (largest.length > items.length ? largest : items).pop();
+    // Of groups of equal size this one: a swap would be no fairer.
+    const largest = this.#groups.values().reduce((most, one) => (one.length > most.length ? one : most), items);
+    const removed = largest.pop();
     if (items.length === 0) this.#groups.delete(group);
     return removed;
   }
@@ -43,11 +37,5 @@ export class FairQueue<T extends Queued> {
       return item;
     }
     return undefined;
-  }
-
-  #largest(): T[] {
-    let largest: T[] = [];
-    for (const items of this.#groups.values()) if (items.length > largest.length) largest = items;
-    return largest;
   }
 }

@@ -1,6 +1,6 @@
 import { KeyholdError } from "../../domain/errors.ts";
 import { type Monotonic, systemMonotonic } from "../../lib/clock.ts";
-import { FairQueue, type Queued } from "./fair-queue.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { HashWorker } from "./hash-worker.ts";
 import type { HashTask } from "./worker.ts";
 
@@ -22,14 +22,16 @@ const IDLE_TIMEOUT = 30_000;
 const MAX_WAIT = 10_000;
 
 /** Decides which of several hashes is computed next. */
-export interface Turn extends Queued {
+export interface Turn {
   /** How little a hash is worth waiting for: those with less are computed first, and have room of their own. */
   readonly suspicion: 0 | 1 | 2;
   /** Groups with the same suspicion take turns. */
   readonly group: string;
+  /** When the hash was first tried: also before it was added, if it was rejected then. */
+  readonly since: number;
 }
 
-interface Waiting extends Queued {
+interface Waiting extends Pick<Turn, "since"> {
   readonly task: HashTask;
   readonly settled: PromiseWithResolvers<Uint8Array>;
   readonly added: number;

@@ -5,7 +5,6 @@ import { lowerThreadPriority } from "./low-priority.ts";
 
 /** The program of a worker thread: computes one slow hash after another. It has no server keys and no environment. */
 
-/** A hash to compute. */
 export interface HashTask {
   /** As `formatParameters` returns them. */
   readonly parameters: string;
@@ -13,7 +12,6 @@ export interface HashTask {
   readonly message: Uint8Array<ArrayBuffer>;
 }
 
-/** The answer to a task. */
 export type HashResult = { readonly output: Uint8Array } | { readonly error: string };
 
 async function answer({ parameters, message }: HashTask): Promise<HashResult> {

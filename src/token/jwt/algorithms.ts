@@ -32,7 +32,6 @@ export interface SignatureAlgorithm {
   readonly wrapVersion: number;
   /** The PKCS #8 PrivateKeyInfo up to the private key, without the public key. */
   readonly pkcs8Prefix: Buffer;
-  /** Generates a private key. */
   generate(random: Random): Uint8Array;
   sign(data: Uint8Array, privateKey: KeyObject): Uint8Array;
   verify(data: Uint8Array, publicKey: KeyObject, signature: Uint8Array): boolean;

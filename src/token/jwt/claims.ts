@@ -1,5 +1,6 @@
 import { invalidArguments } from "../../domain/errors.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { isCount } from "../token.ts";
 
 /**
  * The claims that a Keyhold token gives a meaning: `iss` to `jti` (RFC 7519 §4.1) and `scope` (RFC 8693 §4.2) among them. `nbf` is never
@@ -36,7 +37,7 @@ const CLAIMS: { readonly [K in keyof OurClaims]-?: (value: unknown) => value is 
   scope: isScopeList,
   key_id: isText,
   parent_id: isTextOrAbsent,
-  secret_version: isVersion,
+  secret_version: isCount,
 };
 
 const CLAIM_RULES = Object.entries(CLAIMS);
@@ -103,11 +104,7 @@ function isTextOrAbsent(value: unknown): value is string | undefined {
 }
 
 function isNumericDate(value: unknown): value is number {
-  return isVersion(value) && value <= MAX_NUMERIC_DATE;
-}
-
-function isVersion(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
+  return isCount(value) && value <= MAX_NUMERIC_DATE;
 }
 
 /** An empty array would be for nobody, or for anybody: it is malformed. */

@@ -1,5 +1,6 @@
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
+import { isCount } from "../token.ts";
 
 /** The identifier of a Keyhold macaroon, which the signature covers. */
 export interface MacaroonIdentifier {
@@ -51,7 +52,7 @@ function print(identifier: MacaroonIdentifier): string {
 function fromJson(json: JsonValue | undefined): MacaroonIdentifier | undefined {
   if (!isJsonObject(json)) return undefined;
   const { kid, jti, key_id, secret_version, iat, parent_id, caveats } = json;
-  if (!isId(kid) || !isId(jti) || !isUuid(key_id)) return undefined;
+  if (!isId(kid) || !isId(jti) || !isId(key_id, UUID)) return undefined;
   if (!isCount(secret_version) || !isCount(iat) || !isCount(caveats)) return undefined;
   if (parent_id !== undefined && !isId(parent_id)) return undefined;
   return {
@@ -65,14 +66,6 @@ function fromJson(json: JsonValue | undefined): MacaroonIdentifier | undefined {
   };
 }
 
-function isId(value: unknown): value is string {
-  return typeof value === "string" && ID.test(value);
-}
-
-function isUuid(value: unknown): value is string {
-  return typeof value === "string" && UUID.test(value);
-}
-
-function isCount(value: unknown): value is number {
-  return Number.isSafeInteger(value) && Number(value) >= 0;
+function isId(value: unknown, form = ID): value is string {
+  return typeof value === "string" && form.test(value);
 }

@@ -101,9 +101,7 @@ function toRejection(error: unknown): RejectedAccessToken {
     return { ...rejected("ISSUER_UNAVAILABLE", "the issuer of access tokens is unreachable"), cause: error };
   }
   if (error instanceof errors.JWTExpired) return rejected("EXPIRED", "the access token has expired");
-  if (error instanceof errors.JWTClaimValidationFailed) {
-    return notAcceptable(error.claim);
-  }
+  if (error instanceof errors.JWTClaimValidationFailed) return notAcceptable(error.claim);
   if (error instanceof errors.JOSEError) return rejected("INVALID", "the access token is not valid");
   throw error;
 }
