@@ -24,10 +24,9 @@ export function strictest(records: readonly VerifiableRecord[]): VerifiableRecor
 
 function compare({ key: a }: VerifiableRecord, { key: b }: VerifiableRecord): number {
   const byRevocation = Number(b.revokeTime !== null) - Number(a.revokeTime !== null);
-  return byRevocation || compareTimes(a.expireTime, b.expireTime) || (a.keyId < b.keyId ? -1 : 1);
+  return byRevocation || timeOf(a.expireTime) - timeOf(b.expireTime) || (a.keyId < b.keyId ? -1 : 1);
 }
 
-function compareTimes(a: Date | null, b: Date | null): number {
-  const [first, second] = [a, b].map((time) => time?.getTime() ?? Number.MAX_SAFE_INTEGER);
-  return (first ?? 0) - (second ?? 0);
+function timeOf(time: Date | null): number {
+  return time?.getTime() ?? Number.MAX_SAFE_INTEGER;
 }

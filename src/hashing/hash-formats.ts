@@ -37,13 +37,11 @@ const FAST_SLOTS = Array.from({ length: 8 }, (_, place) => 1 + place);
 /** Slots of the others. */
 const SLOW_SLOTS = Array.from({ length: 32 }, (_, place) => 9 + place);
 
-const NOTHING: StoredHashing = { schemes: [], hmacKeys: [], prefixLengths: [] };
-
 /** Tells how the hashes of this node's keys were made, kept current with the store. */
 export function createHashFormats(context: HashFormatsContext) {
   const { store, ring, random } = context;
   let version: number | null = null;
-  let stored = NOTHING;
+  let stored: StoredHashing = { schemes: [], hmacKeys: [], prefixLengths: [] };
   let lookups: HashLookups = { schemes: [], prefixLengths: [] };
   let loading: Promise<void> | null = null;
   /** How often this node has added something: an import does not wait for the notification of its own node. */

@@ -20,7 +20,6 @@ export interface Identified {
   cacheAs?: CachePlace | undefined;
 }
 
-/** A place in the cache of credentials. */
 export interface CachePlace {
   readonly name: string;
   readonly generation: number;

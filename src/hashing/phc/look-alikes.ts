@@ -1,5 +1,3 @@
-import { invalidPhc } from "./invalid-phc.ts";
-
 const SALT_TO_BASE64 = "with both the (text) salt and the hash in base64 without padding";
 const NOT_SUPPORTED = "which is not supported: import each key by raw_key when a client next sends it, or replace it";
 const PREHASHED = "which hashes a hash of the raw key and is not supported: replace these keys";
@@ -61,8 +59,7 @@ const LOOK_ALIKES: readonly (readonly [pattern: RegExp, reason: string])[] = [
   ],
 ];
 
-/** Throws `INVALID_ARGUMENT` if text is in a format that is mistaken for PHC. */
-export function rejectLookAlike(text: string): void {
-  const found = LOOK_ALIKES.find(([pattern]) => pattern.test(text));
-  if (found !== undefined) throw invalidPhc(found[1]);
+/** Returns what is wrong with text in a format that is mistaken for PHC; undefined for other text. */
+export function mistakeInFormat(text: string): string | undefined {
+  return LOOK_ALIKES.find(([pattern]) => pattern.test(text))?.[1];
 }

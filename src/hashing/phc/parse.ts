@@ -1,7 +1,7 @@
 import { decodeBcryptBase64, encodeBcryptBase64 } from "./bcrypt-base64.ts";
 import { parseFields, requireParameter } from "./fields.ts";
 import { invalidPhc } from "./invalid-phc.ts";
-import { rejectLookAlike } from "./look-alikes.ts";
+import { mistakeInFormat } from "./look-alikes.ts";
 import { requireLimits, SLOW_FORMATS, type SlowHash, type SlowHashParameters } from "./parameters.ts";
 import { parsePbkdf2 } from "./pbkdf2.ts";
 
@@ -15,12 +15,10 @@ const ALLOWED =
  */
 export function parsePhc(text: string): SlowHash {
   const hash = parseFormat(text);
-  if (hash !== undefined) {
-    requireLimits(hash.parameters);
-    return hash;
-  }
-  rejectLookAlike(text);
-  throw invalidPhc(`has an unsupported format; it must begin with one of: ${ALLOWED}`);
+  if (hash === undefined)
+    throw invalidPhc(mistakeInFormat(text) ?? `has an unsupported format; it must begin with one of: ${ALLOWED}`);
+  requireLimits(hash.parameters);
+  return hash;
 }
 
 /** Parses a hash of any cost. Returns undefined if it is in no supported format; throws `INVALID_ARGUMENT` if it is malformed. */
