@@ -1,8 +1,8 @@
 import type { HashAlgorithm } from "../domain/raw-key-hash.ts";
 
 /**
- * The algorithms without a salt: the name of the hash function in `node:crypto`, and the bytes of its output. A hash by one of them is looked up
- * by its value.
+ * The algorithms without a salt: their names in `node:crypto`, and the bytes of their output. Hashes by them are looked
+ * up by value.
  */
 export const FAST_ALGORITHMS = {
   SHA256: { name: "sha256", size: 32, isKeyed: false },

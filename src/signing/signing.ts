@@ -151,8 +151,8 @@ export async function createSigning(options: SigningContext) {
     lastPublicKey: (kid: string): VerificationKey | undefined => keys.verification.get(kid),
     signer,
     /**
-     * Returns the published key set; the last known one if the store cannot be read: a verifier that lacks a new key rejects its tokens, which
-     * is safe.
+     * Returns the published key set; the last known one if the store cannot be read. A verifier that lacks a new key
+     * rejects its tokens, which is safe.
      */
     jwks: (): MaybePromise<Jwks> => {
       const known = recover(current, () => keys);

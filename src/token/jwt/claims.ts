@@ -51,7 +51,7 @@ const MAX_NUMERIC_DATE = 8_640_000_000_000;
 /** The syntax of scopes and audiences: that of RFC 6749 §3.3, plus `"` and `\`. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
-/** Rejects custom claims with a name that Keyhold itself uses. Throws `INVALID_ARGUMENT` naming `custom_claims.<claim>`. */
+/** Rejects custom claims with names that Keyhold uses. Throws `INVALID_ARGUMENT` naming `custom_claims.<claim>`. */
 export function checkCustomClaims(claims: JsonObject): void {
   rejectClaims(claims, (name) => RESERVED_CLAIMS.has(name), "is a reserved claim");
 }

@@ -20,8 +20,8 @@ const NAMES = `
 export const REGISTERED_CLAIMS: ReadonlySet<string> = new Set(NAMES.trim().split(/\s+/));
 
 /**
- * Rejects custom claims with a registered name, unless Keyhold itself uses it or it is among `allowed`: whoever reads a token by the standard would
- * take, for example, `email` or `groups` for a statement of the issuer. Throws `INVALID_ARGUMENT` naming `custom_claims.<claim>`.
+ * Rejects custom claims with a registered name that is neither ours nor in `allowed`: by the standard, readers would
+ * take `email` or `groups` for a statement of the issuer. Throws `INVALID_ARGUMENT` naming `custom_claims.<claim>`.
  */
 export function checkRegisteredClaims(claims: JsonObject, allowed: ReadonlySet<string>): void {
   rejectClaims(
