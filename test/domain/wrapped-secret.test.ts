@@ -1,17 +1,18 @@
 import { expect, test } from "vitest";
 import { deriveKeyRing, type ServerKeyLabel } from "../../src/domain/server-keys.ts";
 import { unwrapSecret, type WrapPurpose, wrapSecret } from "../../src/domain/wrapped-secret.ts";
+import { affixesOf, hmacKeyOf } from "../../src/hashing/schemes.ts";
 
 /** Stored by release 0.3, whose signing keys and HMAC keys had an implementation each. The root secret is 32 bytes of 7. */
 const STORED: readonly (readonly [WrapPurpose, ServerKeyLabel, secret: string, wrapped: string])[] = [
   [
-    { purpose: "hmac key", name: "billing", version: 1 },
+    hmacKeyOf({ hmacKeyId: "billing" }),
     "hash-scheme-wrap",
     Buffer.from("the key of an HMAC").toString("hex"),
     "010b30557a9fc4e90e33587da2765923803ee90586b5f5cb6a8a493ddfb4104eb3fbf869b9ad3096aba468e6a5fcf4",
   ],
   [
-    { purpose: "hash affixes", name: "SHA256 1", version: 1 },
+    affixesOf("SHA256", 1),
     "hash-scheme-wrap",
     Buffer.from('["salt:",""]').toString("hex"),
     "01c7ec11365b80a5caef14395e2a86e98f273b70874f2946daa68c5e169761ea18bffa1f4dde198972",
