@@ -74,7 +74,7 @@ function addKeyCommands(keys: Command): void {
   keys
     .command("update")
     .description(
-      "update an issued or imported key; each field that is set replaces the earlier value, also lists and metadata",
+      "update an issued or imported key; each field that is set replaces the earlier value, including lists and metadata",
     )
     .argument("<key_id>")
     .option("--name <name>", "display name")
