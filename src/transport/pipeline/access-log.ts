@@ -131,7 +131,7 @@ function isStream(value: unknown): value is { write(text: string): unknown } {
 const membersOf = memoize((fields: LogFields): string => {
   const parts: unknown[] = [];
   for (const name in fields) {
-    parts.push(',"', name, '":', JSON.stringify(fields[name]));
+    parts.push(',"', name, '":', JSON.stringify(fields[name] ?? ""));
   }
   return parts.join("");
 });
