@@ -29,8 +29,8 @@ export async function list(options: ListOptions): Promise<void> {
 }
 
 /**
- * Returns the filter of the options, all of which a key must satisfy. Keys that were never used are unused; keys that are newer than the duration are not, since they may not
- * have been used yet. Throws `INVALID_ARGUMENT` naming the option with an invalid duration.
+ * Returns the filter of the options, all of which a key must satisfy. Keys that were never used are unused; keys that are newer than the
+ * duration are not, since they may not have been used yet. Throws `INVALID_ARGUMENT` naming the option with an invalid duration.
  */
 function filterOf({ filter = "", actor, status, expiringWithin, unusedFor, notAdopted }: ListOptions): string {
   const conditions: string[] = [];
