@@ -9,7 +9,7 @@ import { firstRow } from "./connection/first-row.ts";
 import { allOf, unionAll } from "./connection/fragments.ts";
 import { ownSession } from "./connection/session-settings.ts";
 import type { KeyDatabases } from "./key-store.ts";
-import { isVisible } from "./keys/authorization.ts";
+import { isVisible, valuesOf } from "./keys/authorization.ts";
 import { changeable, changeKeys, commitMany, selectChanged } from "./keys/change-many.ts";
 import { compareIds, compileFilter } from "./lists/filter.ts";
 import { creationBounds } from "./lists/list-keys.ts";
@@ -158,10 +158,10 @@ function selectDescendants(
     WHERE ${allOf(sql, [ownSession(sql), ...changeable(sql, change, principal, now)])} LIMIT ${limit}`;
 }
 
-async function countDescendants(sql: Sql, keyId: string, { restrictions }: Principal): Promise<number> {
+async function countDescendants(sql: Sql, keyId: string, principal: Principal): Promise<number> {
   const rows = await sql<{ count: number }[]>`
     SELECT count(*)::integer AS count FROM ${descendantsOf(sql, keyId, null)}
-    WHERE ${ownSession(sql)} AND ${isVisible(sql, restrictions)}`;
+    WHERE ${ownSession(sql)} AND ${isVisible(sql, valuesOf(principal))}`;
   return firstRow(rows).count;
 }
 

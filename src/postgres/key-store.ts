@@ -5,6 +5,7 @@ import type { Principal } from "../domain/principal.ts";
 import type { Insertion, KeyMutation, KeyName, KeyStore } from "../keys/ports.ts";
 import { awaitPropagation, type Commit, changeRow, type RanOn } from "./cluster/change-committer.ts";
 import type { Database } from "./connection/pool.ts";
+import { execute } from "./connection/prepared.ts";
 import { batchGets } from "./keys/batch-gets.ts";
 import { batchInserts } from "./keys/batch-inserts.ts";
 import { type ChangedRow, keyBefore, mutationOf, toChange, type UnchangedRow } from "./keys/change-one.ts";
@@ -55,8 +56,8 @@ async function changeKey(
   now: Date,
   ranOn: RanOn,
 ): Promise<{ readonly key: ApiKey | null; readonly made: readonly Change[] }> {
-  const statement = mutationOf(sql, name, change, principal, now);
-  const row = await changeRow<ChangedRow | UnchangedRow | { keyId: null }>(sql, statement, ranOn);
+  const statement = mutationOf(name, change, principal, now);
+  const row = await changeRow<ChangedRow | UnchangedRow | { keyId: null }>(execute(sql, statement), ranOn);
   if (row.keyId !== null) {
     const made = toChange(change.verb, row, principal);
     return { key: made.after ?? made.before, made: [made] };

@@ -1,4 +1,4 @@
-import type { Fragment, Sql } from "postgres";
+import type { Fragment, PendingQuery, Sql } from "postgres";
 import { unconfirmed } from "../../cluster/barriers.ts";
 import { OtherServerError, type SendBarrier } from "../../cluster/change-feed.ts";
 import type { Propagating, Propagation } from "../../cluster/propagation.ts";
@@ -33,8 +33,8 @@ export type RanOn = (server: ServerId) => void;
 export type ChangeWork<T> = (sql: Sql, ranOn: RanOn) => PromiseLike<T>;
 
 /** Runs a statement of `withServer` that changes at most one row, and returns it; its columns are null if there is none. */
-export async function changeRow<R>(sql: Sql, statement: Fragment, ranOn: RanOn): Promise<R> {
-  const row = firstRow(await sql<WithServer<R & object>[]>`${statement}`);
+export async function changeRow<R>(statement: PendingQuery<WithServer<R>[]>, ranOn: RanOn): Promise<R> {
+  const row = firstRow(await statement);
   ranOn(row.server);
   return row;
 }
@@ -99,7 +99,7 @@ export async function commitRow<R>(
   fragment: (sql: Sql) => Fragment,
   isMade: (row: R) => boolean,
 ): Promise<R> {
-  const work: ChangeWork<R> = (sql, ranOn) => changeRow<R>(sql, fragment(sql), ranOn);
+  const work: ChangeWork<R> = (sql, ranOn) => changeRow<R>(fragment(sql), ranOn);
   return awaitPropagation(await commit(work, { statement, isMade }));
 }
 

@@ -1,4 +1,9 @@
-import type { Fragment, Sql } from "postgres";
+import type { Fragment, SerializableParameter, Sql } from "postgres";
+
+/** Writes SQL: the driver's tag, with values, or `text`, with the named parameters of a prepared statement (`prepared.ts`) for them. */
+export type Tag<F> = (template: TemplateStringsArray, ...values: readonly (NoInfer<F> | SerializableParameter)[]) => F;
+
+export const text: Tag<string> = (template, ...values) => String.raw({ raw: template }, ...values);
 
 /** Joins fragments by a word, such as `AND`. */
 export function joined(sql: Sql, fragments: readonly Fragment[], word: Fragment): Fragment {

@@ -1,5 +1,6 @@
 import type { Fragment, Sql } from "postgres";
 import type { ServerId } from "../../cluster/server-id.ts";
+import type { Tag } from "./fragments.ts";
 import { ownSession } from "./session-settings.ts";
 
 /**
@@ -8,14 +9,14 @@ import { ownSession } from "./session-settings.ts";
  * a promotion.
  * It also requires `ownSession`.
  */
-export function serverId(sql: Sql): Fragment {
+export function serverId<F>(sql: Tag<F>): F {
   return sql`(CASE WHEN ${ownSession(sql)} THEN
     ${systemIdentifier(sql)} || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
     extract(epoch FROM pg_postmaster_start_time()) END)`;
 }
 
 /** Returns an expression for the system identifier of the server, a bigint. */
-export function systemIdentifier(sql: Sql): Fragment {
+export function systemIdentifier<F>(sql: Tag<F>): F {
   return sql`(SELECT system_identifier FROM pg_control_system())`;
 }
 
@@ -29,7 +30,11 @@ export function timeline(sql: Sql): Fragment {
  * that ran it; if nothing was changed, the result is one row with the server alone. A separate statement might run on another server
  * behind a pooler. `before` is a query that the statement reads, written as in `WITH` and followed by a comma.
  */
-export function withServer(sql: Sql, change: Fragment, before: Fragment = sql``): Fragment {
+export function withServer<F extends string | Fragment>(
+  sql: Tag<F>,
+  change: NoInfer<F>,
+  before: NoInfer<F> = sql``,
+): F {
   return sql`
     WITH ${before} changed AS (${change})
     SELECT ${serverId(sql)} AS server, changed.* FROM (VALUES (1)) AS one LEFT JOIN changed ON true`;

@@ -1,5 +1,6 @@
-import type { Fragment, Sql } from "postgres";
+import type { Sql } from "postgres";
 import { ForeignSettingError } from "./errors.ts";
+import { type Tag, text } from "./fragments.ts";
 
 /**
  * Settings of a session that change the text or the meaning of a result. Each connection pins them, because the role, the database or an
@@ -69,18 +70,23 @@ export function openingStatements(ownSettings: Readonly<Record<string, string>>)
     FROM (SELECT ${SCHEMA} AS schema) AS tables`;
 }
 
-const schemas = new WeakMap<Sql, string>();
+/** A prepared statement has a parameter for it. */
+const schemas = new WeakMap<object, string>([[text, "$schema"]]);
 
 /** Remembers the schema of the tables, which `ownSession` requires. */
 export function rememberSchema(sql: Sql, { schema }: OpenedSession): void {
   if (schema !== null) schemas.set(sql, schema);
 }
 
+export function schemaOf(sql: Sql): string | null {
+  return schemas.get(sql) ?? null;
+}
+
 /**
  * Returns a condition that holds in each session whose tables are Keyhold's, and whose changes notify other nodes because triggers run. In
  * any other session, which a pooler may provide, the statement fails (`ForeignSettingError`).
  */
-export function ownSession(sql: Sql): Fragment {
+export function ownSession<F>(sql: Tag<F>): F {
   const schema = schemas.get(sql);
   const isOwnSchema =
     schema === undefined ? sql`` : sql`AND current_schema()::text IS NOT DISTINCT FROM ${schema}::text`;

@@ -1,10 +1,11 @@
-import type { Fragment, Sql } from "postgres";
 import type { Change } from "../../domain/change.ts";
 import type { Adoption, StoreAdoption } from "../../hashing/adopter.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type ChangeWork, type Commit, changeRow } from "../cluster/change-committer.ts";
 import { hex } from "../connection/array-types.ts";
-import { finalExpireTime } from "../keys/authorization.ts";
+import { text } from "../connection/fragments.ts";
+import { type Execution, execute } from "../connection/prepared.ts";
+import { FINAL_EXPIRE_TIME } from "../keys/authorization.ts";
 import { type ChangedRow, forward, toChange, updateRow } from "../keys/change-one.ts";
 import { active } from "../keys/expiry.ts";
 
@@ -19,7 +20,7 @@ export function createAdoptionStore(commit: Commit, clock: Clock): StoreAdoption
   return async (adoption, principal) => {
     const now = new Date(clock.now());
     const work: ChangeWork<Change | null> = async (sql, ranOn) => {
-      const row = await changeRow<ChangedRow | { keyId: null }>(sql, adoptKey(sql, adoption, now), ranOn);
+      const row = await changeRow<ChangedRow | { keyId: null }>(execute(sql, adoptKey(adoption, now)), ranOn);
       return row.keyId === null ? null : toChange("adopt", row, principal);
     };
     const { result } = await commit(work, {
@@ -33,17 +34,30 @@ export function createAdoptionStore(commit: Commit, clock: Clock): StoreAdoption
 }
 
 /** Importing the same fast hash again must still conflict, so its digests are kept. Those of a prefix would keep others from being imported. */
-function adoptKey(sql: Sql, { keyId, hashDigest, digest, otherDigests }: Adoption, now: Date): Fragment {
-  const others = sql.json(otherDigests.map((one) => ({ digest: hex(one.digest), digest_key_id: one.keyId })));
-  const hashed = sql`
-    CASE WHEN hash_parameters IS NULL THEN coalesce(other_digests, '[]') ||
-      jsonb_build_object('digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id) ELSE '[]' END`;
-  const set = sql`
-    digest = ${digest.digest}, digest_key_id = ${digest.keyId}, other_digests = ${others}::jsonb || ${hashed},
-    expire_time = ${finalExpireTime(sql)},
-    hash_algorithm = NULL, hash_scheme_id = NULL, hash_parameters = NULL, hash_prefix_length = NULL,
-    adopt_before_time = NULL, adopted_expire_time = NULL, adopt_time = ${now}, update_time = ${forward(sql, now)}`;
-  // A key that some node may have rejected as expired must not live on.
-  const conditions = [sql`hash_algorithm IS NOT NULL`, sql`digest = ${hashDigest.digest}`, active(sql, now)];
-  return updateRow(sql, { keyId, kind: "imported" }, set, conditions);
+const SET_ADOPTED = text`
+  digest = $digest, digest_key_id = $digestKeyId,
+  other_digests = $otherDigests::jsonb || CASE WHEN hash_parameters IS NULL THEN coalesce(other_digests, '[]') ||
+    jsonb_build_object('digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id) ELSE '[]' END,
+  expire_time = ${FINAL_EXPIRE_TIME},
+  hash_algorithm = NULL, hash_scheme_id = NULL, hash_parameters = NULL, hash_prefix_length = NULL,
+  adopt_before_time = NULL, adopted_expire_time = NULL, adopt_time = $now, update_time = ${forward(text, "$now")}`;
+
+/** A key that some node may have rejected as expired must not live on. */
+const ADOPT = updateRow(SET_ADOPTED, [
+  text`hash_algorithm IS NOT NULL`,
+  text`digest = $hashDigest`,
+  active(text, "$now"),
+]);
+
+function adoptKey({ keyId, hashDigest, digest, otherDigests }: Adoption, now: Date): Execution {
+  const values = {
+    keyId,
+    kind: "imported",
+    hashDigest: hashDigest.digest,
+    digest: digest.digest,
+    digestKeyId: digest.keyId,
+    now,
+  };
+  const others = otherDigests.map((one) => ({ digest: hex(one.digest), digest_key_id: one.keyId }));
+  return { statement: ADOPT, values: { ...values, otherDigests: others } };
 }

@@ -48,7 +48,7 @@ function addKey(sql: Sql, { hmacKeyId, wrapped, wrapKeyId, createTime, createdBy
     FROM generate_series(1, 100) AS free WHERE NOT EXISTS (SELECT FROM hmac_keys WHERE slot = free) HAVING count(*) > 0
     ON CONFLICT DO NOTHING
     RETURNING hmac_key_id`;
-  return withServer(sql, insertion);
+  return withServer<Fragment>(sql, insertion);
 }
 
 function listKeys(sql: Sql): PromiseLike<ListedHmacKey[]> {
@@ -73,5 +73,5 @@ function deleteKey(sql: Sql, hmacKeyId: string): Fragment {
     WHERE hmac_key_id = ${hmacKeyId}
       AND (SELECT count(*) FROM hash_schemes WHERE hmac_key_id = ${hmacKeyId}) = (SELECT count(*) FROM unused)
     RETURNING hmac_key_id`;
-  return withServer(sql, deletion, unused);
+  return withServer<Fragment>(sql, deletion, unused);
 }

@@ -1,13 +1,14 @@
-import postgres, { type Fragment, type Sql } from "postgres";
+import postgres, { type SerializableParameter } from "postgres";
 import type { Change, ChangeVerb } from "../../domain/change.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import { MAX_GRACE_SECRETS } from "../../domain/limits.ts";
 import type { Principal } from "../../domain/principal.ts";
-import type { KeyMutation, KeyName, KeyUpdate, NewExpiry, Revocation, Rotation } from "../../keys/ports.ts";
-import { allOf } from "../connection/fragments.ts";
+import type { KeyMutation, KeyName, KeyUpdate } from "../../keys/ports.ts";
+import { type Tag, text } from "../connection/fragments.ts";
+import { type Execution, type Prepared, prepared, type Values } from "../connection/prepared.ts";
 import { withServer } from "../connection/server-position.ts";
-import { canGrant, canManage } from "./authorization.ts";
-import { active, movable, stillActive } from "./expiry.ts";
+import { canGrant, canManage, FINAL_EXPIRE_TIME, PRINCIPAL, valuesOf } from "./authorization.ts";
+import { active, latestTime, stillActive } from "./expiry.ts";
 import { KEY_COLUMNS, type KeyRow, storedReason, toApiKey } from "./rows.ts";
 
 type BeforeRow = { readonly [C in keyof KeyRow as `before.${C}`]: KeyRow[C] };
@@ -31,132 +32,147 @@ export function keyBefore(row: BeforeRow): ApiKey {
 }
 
 /** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */
-export function forward(sql: Sql, now: Date): Fragment {
-  return sql`greatest(update_time, ${now})`;
+export function forward<F>(sql: Tag<F>, now: SerializableParameter): F {
+  return sql`greatest(update_time, ${now}::timestamptz)`;
 }
 
+type Parameters<N extends string> = Readonly<Record<N, SerializableParameter>>;
+
 /** Returns the SET clause of a revocation. */
-export function setRevoked(sql: Sql, { reason, description }: Revocation, now: Date): Fragment {
+export function setRevoked<F>(
+  sql: Tag<F>,
+  { reason, description, now }: Parameters<"reason" | "description" | "now">,
+): F {
   return sql`
-    revoke_time = ${now}, revocation_reason = ${storedReason(reason)}, revocation_description = ${description}, update_time = ${forward(sql, now)}`;
+    revoke_time = ${now}::timestamptz, revocation_reason = ${reason}, revocation_description = ${description},
+    update_time = ${forward(sql, now)}`;
 }
 
 /** Returns the SET clause of a disabling. */
-export function setDisabled(sql: Sql, reason: string | null, now: Date): Fragment {
-  return sql`disable_time = ${now}, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
+export function setDisabled<F>(sql: Tag<F>, { reason, now }: Parameters<"reason" | "now">): F {
+  return sql`disable_time = ${now}::timestamptz, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
 }
 
 /** Returns the statement of a change, which returns the row after it and, but for a deletion, before it. */
-export function mutationOf(sql: Sql, name: KeyName, change: KeyMutation, principal: Principal, now: Date): Fragment {
+export function mutationOf({ keyId, kind }: KeyName, change: KeyMutation, principal: Principal, now: Date): Execution {
+  const values = { keyId, kind, now, ...valuesOf(principal), ...changeValues(change) };
+  return { statement: STATEMENTS[change.verb], values };
+}
+
+function changeValues(change: KeyMutation): Values {
   switch (change.verb) {
-    case "update": {
-      const conditions = [canGrant(sql, principal, change), ...unchanged(sql, change), ...movable(sql, change, now)];
-      return updateRow(sql, name, setUpdated(sql, change, now), [active(sql, now), ...conditions]);
-    }
+    case "update":
+      return updateValues(change);
     case "rotate": {
-      const conditions = [active(sql, now), canGrant(sql, principal), ...graceRoom(sql, change, now)];
-      return updateRow(sql, name, setRotated(sql, change, now), conditions);
+      const { version, digest, hint, graceEnd } = change;
+      return { version, digest: digest.digest, digestKeyId: digest.keyId, hint, graceEnd };
     }
-    case "revoke": {
-      const conditions = [sql`revoke_time IS NULL`, canManage(sql, principal)];
-      return updateRow(sql, name, setRevoked(sql, change, now), conditions);
-    }
-    case "disable": {
-      const conditions = [stillActive(sql, now), canManage(sql, principal)];
-      const set = setDisabled(sql, change.reason, now);
-      return updateRow(sql, name, set, conditions, sql`"before.disableTime" IS NULL`);
-    }
-    case "enable": {
-      const conditions = [active(sql, now), canGrant(sql, principal)];
-      const set = sql`disable_time = NULL, disable_reason = NULL, update_time = ${forward(sql, now)}`;
-      return updateRow(sql, name, set, conditions, sql`"before.disableTime" IS NOT NULL`);
-    }
-    case "delete": {
-      const condition = keyWhere(sql, name, [canManage(sql, principal)]);
-      return withServer(sql, sql`DELETE FROM api_keys WHERE ${condition} RETURNING ${sql(KEY_COLUMNS)}`);
-    }
+    case "revoke":
+      return { reason: storedReason(change.reason), description: change.description };
+    case "disable":
+      return { reason: change.reason };
+    default:
+      return {};
   }
 }
 
-function setUpdated(sql: Sql, update: KeyUpdate, now: Date): Fragment {
-  return sql`
-      update_time = ${forward(sql, now)}
-      ${update.name === undefined ? sql`` : sql`, name = ${update.name}`}
-      ${update.scopes === undefined ? sql`` : sql`, scopes = ${[...update.scopes]}::text[]`}
-      ${update.metadata === undefined ? sql`` : sql`, metadata = ${sql.json({ ...update.metadata })}`}
-      ${update.expiry === undefined ? sql`` : sql`, ${setExpiry(sql, update.expiry)}`}
-      ${update.allowedCidrs === undefined ? sql`` : sql`, allowed_cidrs = ${update.allowedCidrs && [...update.allowedCidrs]}::text[]`}`;
+/** A field that may be set to null has a parameter that says whether it is set. */
+export function updateValues({ expiry, allowedCidrs, ...update }: KeyUpdate): Values {
+  const { name = null, scopes = null, metadata = null, actorId = null, restrictedToActorIds = null } = update;
+  const { time: expireTime, maxKeyTtl } = expiry ?? { time: null, maxKeyTtl: null };
+  const setsCidrs = allowedCidrs !== undefined;
+  const values = { name, scopes, metadata, actorId, restrictedToActorIds, expireTime, maxKeyTtl, setsCidrs };
+  return { ...values, setsExpiry: expiry !== undefined, allowedCidrs: allowedCidrs ?? null };
 }
 
-/** A key that is adopted later keeps this expiry. */
-function setExpiry(sql: Sql, { time }: NewExpiry): Fragment {
-  return sql`expire_time = ${time}, adopt_before_time = NULL, adopted_expire_time = NULL`;
-}
+const NOW = "$now";
 
-/** Conditions that the immutable fields of an update have their values. */
-function unchanged(sql: Sql, { actorId, restrictedToActorIds }: KeyUpdate): Fragment[] {
-  return [
-    ...(actorId === undefined ? [] : [sql`actor_id = ${actorId}`]),
-    ...(restrictedToActorIds === undefined
-      ? []
-      : [sql`restricted_to_actor_ids IS NOT DISTINCT FROM ${[...restrictedToActorIds]}::text[]`]),
-  ];
-}
+/** A key that is adopted later keeps a new expiry. */
+const SET_UPDATED = text`
+  update_time = ${forward(text, NOW)},
+  name = coalesce($name, name), scopes = coalesce($scopes, scopes), metadata = coalesce($metadata, metadata),
+  expire_time = CASE WHEN $setsExpiry THEN $expireTime::timestamptz ELSE expire_time END,
+  adopt_before_time = CASE WHEN NOT $setsExpiry THEN adopt_before_time END,
+  adopted_expire_time = CASE WHEN NOT $setsExpiry THEN adopted_expire_time END,
+  allowed_cidrs = CASE WHEN $setsCidrs THEN $allowedCidrs ELSE allowed_cidrs END`;
 
-function setRotated(sql: Sql, rotation: Rotation, now: Date): Fragment {
-  const replaced = sql`jsonb_build_array(jsonb_build_object(
+/** The condition that the grantor may make an update. */
+export const CAN_GRANT_UPDATE = canGrant(
+  "$scopes",
+  text`CASE WHEN $setsExpiry THEN $expireTime::timestamptz ELSE ${FINAL_EXPIRE_TIME} END`,
+);
+
+/** The condition that the immutable fields of an update have their values. */
+const IS_UNCHANGED = text`coalesce(actor_id = $actorId, true)
+  AND ($restrictedToActorIds::text[] IS NULL OR restricted_to_actor_ids IS NOT DISTINCT FROM $restrictedToActorIds)`;
+
+/** The condition on a new expiry (`NewExpiry`). */
+const IS_MOVABLE = text`(NOT $setsExpiry OR expire_time IS NOT DISTINCT FROM $expireTime::timestamptz
+  OR (($expireTime IS NULL OR $expireTime > ${latestTime(text, NOW)})
+    AND ($maxKeyTtl::float8 IS NULL OR $expireTime < coalesce(expire_time, 'infinity')
+      OR $expireTime <= create_time + $maxKeyTtl * interval '1 ms')))`;
+
+const SECRETS_IN_GRACE = text`(
+  SELECT coalesce(jsonb_agg(secret ORDER BY place), '[]')
+  FROM jsonb_array_elements(previous_secrets) WITH ORDINALITY AS previous (secret, place)
+  WHERE (secret ->> 'expire_time')::timestamptz > $now)`;
+
+const SET_ROTATED = text`
+  secret_version = $version, digest = $digest, digest_key_id = $digestKeyId, hint = $hint,
+  previous_secrets = CASE WHEN $graceEnd::timestamptz IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object(
     'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
-    'expire_time', ${rotation.graceEnd}::timestamptz))`;
-  return sql`
-      secret_version = ${rotation.version},
-      digest = ${rotation.digest.digest}, digest_key_id = ${rotation.digest.keyId}, hint = ${rotation.hint},
-      previous_secrets = ${rotation.graceEnd === null ? sql`'[]'` : sql`${replaced} || ${secretsInGrace(sql, now)}`},
-      rotate_time = ${now}, update_time = ${forward(sql, now)}`;
-}
+    'expire_time', $graceEnd)) || ${SECRETS_IN_GRACE} END,
+  rotate_time = $now, update_time = ${forward(text, NOW)}`;
 
-/** Returns the condition that another secret may have a grace period. */
-function graceRoom(sql: Sql, { graceEnd }: Rotation, now: Date): Fragment[] {
-  return graceEnd === null ? [] : [sql`jsonb_array_length(${secretsInGrace(sql, now)}) < ${MAX_GRACE_SECRETS}`];
-}
+/** The condition that another secret may have a grace period. */
+const HAS_GRACE_ROOM = text`($graceEnd::timestamptz IS NULL OR jsonb_array_length(${SECRETS_IN_GRACE}) < ${MAX_GRACE_SECRETS})`;
 
-function secretsInGrace(sql: Sql, now: Date): Fragment {
-  return sql`(
-    SELECT coalesce(jsonb_agg(secret ORDER BY place), '[]')
-    FROM jsonb_array_elements(previous_secrets) WITH ORDINALITY AS previous (secret, place)
-    WHERE (secret ->> 'expire_time')::timestamptz > ${now})`;
-}
-
-const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => `${postgres.fromCamel(column)} AS "before.${column}"`).join(", ");
+const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => text`${postgres.fromCamel(column)} AS "before.${column}"`).join(
+  ", ",
+);
+const AFTER_COLUMNS = KEY_COLUMNS.map((column) => postgres.fromCamel(column)).join(", ");
 
 /**
- * Changes the row of this key if all conditions hold, and returns it with its columns as they were when it was locked. The conditions are
- * tested after that. A row that needs no change is returned with its columns before alone.
+ * Returns a statement that changes the row of a key if all conditions hold, and returns it with its columns as they were when it was locked.
+ * The conditions are tested after that. A row that needs no change is returned with its columns before alone.
  */
-export function updateRow(
-  sql: Sql,
-  name: KeyName,
-  set: Fragment,
-  conditions: readonly Fragment[],
-  isNeeded: Fragment = sql`true`,
-): Fragment {
-  const before = sql`
-    before AS (
-      SELECT ${sql.unsafe(BEFORE_COLUMNS)} FROM api_keys WHERE ${keyWhere(sql, name, conditions)} FOR NO KEY UPDATE
-    ),`;
-  const update = sql`
-    updated AS (
-      UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" AND ${isNeeded} RETURNING ${sql(KEY_COLUMNS)}
-    ),`;
-  const result = sql`SELECT * FROM before LEFT JOIN updated ON true WHERE key_id IS NOT NULL OR NOT ${isNeeded}`;
-  return withServer(sql, result, sql`${before} ${update}`);
+export function updateRow(set: string, conditions: readonly string[], isNeeded = "true"): Prepared {
+  const rows = text`
+    before AS (SELECT ${BEFORE_COLUMNS} FROM api_keys WHERE ${keyWhere(conditions)} FOR NO KEY UPDATE),
+    updated AS (UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" AND ${isNeeded} RETURNING ${AFTER_COLUMNS}),`;
+  const result = text`SELECT * FROM before LEFT JOIN updated ON true WHERE key_id IS NOT NULL OR NOT ${isNeeded}`;
+  return prepared(withServer(text, result, rows));
 }
 
 /**
- * Selects the row of this key if all conditions hold. They are in a CASE, so that the planner uses no index for them (PostgreSQL docs,
- * 4.2.14): otherwise, while a table is small or lacks statistics, it may prefer an index that begins with `kind` to the primary key,
- * and read every key of that kind.
+ * Returns the condition that selects a key if all conditions hold. `kind` is tested by an expression that no index has: otherwise, while a table
+ * is small or lacks statistics, the planner may prefer an index that begins with `kind` to the primary key, and read every key of that kind.
  */
-function keyWhere(sql: Sql, { keyId, kind }: KeyName, conditions: readonly Fragment[]): Fragment {
-  const all = kind === null ? conditions : [sql`kind = ${kind}`, ...conditions];
-  return sql`key_id = ${keyId} AND CASE WHEN ${allOf(sql, all)} THEN true ELSE false END`;
+function keyWhere(conditions: readonly string[]): string {
+  return [text`key_id = $keyId`, text`coalesce(kind = $kind, true)`, ...conditions].join(" AND ");
 }
+
+const CAN_MANAGE = canManage(text, PRINCIPAL);
+const ACTIVE = active(text, NOW);
+
+const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
+  update: updateRow(SET_UPDATED, [ACTIVE, CAN_GRANT_UPDATE, IS_UNCHANGED, IS_MOVABLE]),
+  rotate: updateRow(SET_ROTATED, [ACTIVE, canGrant(), HAS_GRACE_ROOM]),
+  revoke: updateRow(setRevoked(text, { reason: "$reason", description: "$description", now: NOW }), [
+    text`revoke_time IS NULL`,
+    CAN_MANAGE,
+  ]),
+  disable: updateRow(
+    setDisabled(text, { reason: "$reason", now: NOW }),
+    [stillActive(text, NOW), CAN_MANAGE],
+    text`"before.disableTime" IS NULL`,
+  ),
+  enable: updateRow(
+    text`disable_time = NULL, disable_reason = NULL, update_time = ${forward(text, NOW)}`,
+    [ACTIVE, canGrant()],
+    text`"before.disableTime" IS NOT NULL`,
+  ),
+  delete: prepared(
+    withServer(text, text`DELETE FROM api_keys WHERE ${keyWhere([CAN_MANAGE])} RETURNING ${AFTER_COLUMNS}`),
+  ),
+};

@@ -1,4 +1,4 @@
-import type { Sql } from "postgres";
+import type { Fragment, Sql } from "postgres";
 import type { Insertion, NewKey } from "../../keys/ports.ts";
 import type { RanOn } from "../cluster/change-committer.ts";
 import { isForeignKeyViolation, wasRolledBack } from "../connection/errors.ts";
@@ -84,7 +84,7 @@ async function insertRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Prom
     SELECT ${columns} FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (${sql.unsafe(NEW_ROW_DEFINITION)})
     ON CONFLICT DO NOTHING
     RETURNING key_id`;
-  const stored = await sql<WithServer<{ keyId: string | null }>[]>`${withServer(sql, insertion)}`;
+  const stored = await sql<WithServer<{ keyId: string | null }>[]>`${withServer<Fragment>(sql, insertion)}`;
   for (const { server } of stored.slice(0, 1)) ranOn(server);
   return new Set(stored.flatMap(({ keyId }) => keyId ?? []));
 }

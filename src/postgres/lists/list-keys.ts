@@ -46,7 +46,7 @@ export function selectPart(sql: Sql, list: ListQuery, part: ListPart, now: Date)
   const { actorIds, order } = list;
   if (actorIds !== null && order.field === "create_time") return selectOfActors(sql, list, part, actorIds, now);
   const owned =
-    actorIds === null ? [] : [sql`actor_id = ANY (${[...actorIds]}::text[])`, isRestrictedWithin(sql, actorIds)];
+    actorIds === null ? [] : [sql`actor_id = ANY (${[...actorIds]}::text[])`, isRestrictedWithin(sql, [...actorIds])];
   const shared = [...owned, ...conditions(sql, list, part, now)];
   const ofKind = (kind: KeyKind) => [sql`kind = ${kind}`, ...shared];
   if (list.kind !== null)
@@ -61,7 +61,7 @@ function selectOfActors(sql: Sql, list: ListQuery, part: ListPart, actorIds: rea
   const kinds = list.kind === null ? [...KEY_KINDS] : [list.kind];
   const owners = sql`
     unnest(${kinds}::text[]) AS owner_kinds (owner_kind) CROSS JOIN unnest(${[...new Set(actorIds)]}::text[]) AS owners (owner_id)`;
-  const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, isRestrictedWithin(sql, actorIds)];
+  const isOwned = [sql`kind = owner_kind`, sql`actor_id = owner_id`, isRestrictedWithin(sql, [...actorIds])];
   const all = [...isOwned, ...conditions(sql, list, part, now)];
   const scan = orderedScan(sql, list, all, mergedColumns(sql, list.order));
   return merge(sql, list, sql`${owners} CROSS JOIN LATERAL (${scan}) AS keys`);

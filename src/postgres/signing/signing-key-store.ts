@@ -79,7 +79,7 @@ export async function readSigningKeys(database: Database) {
 function replaceActive(sql: Sql, key: NewSigningKey, now: Date): Fragment {
   const retired = sql`retired AS (UPDATE signing_keys SET retire_time = ${now} WHERE retire_time IS NULL RETURNING kid),`;
   const made = insertKey(sql, key, now, sql`FROM (SELECT count(*) FROM retired) AS all_retired`);
-  return withServer(sql, made, retired);
+  return withServer<Fragment>(sql, made, retired);
 }
 
 /**
