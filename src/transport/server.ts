@@ -8,7 +8,7 @@ import type { Rpc } from "../api/rpc.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
 import type { Tracing } from "../observability/tracing.ts";
-import { verificationRpcs } from "./fast-path/codecs.ts";
+import { toFastRpcs } from "./fast-path/codecs.ts";
 import { createCheck } from "./gateways/ext-authz.ts";
 import { createForwardAuth, type GatewayProtocol } from "./gateways/forward-auth.ts";
 import { createIntrospection, type IntrospectionPipeline } from "./gateways/introspect.ts";
@@ -80,7 +80,7 @@ async function createPort(
     introspection,
     forwardAuth: forwardAuth && createForwardAuth(forwardAuth, limiter, tracing),
     check,
-    fastRpcs: verificationRpcs(rpcs),
+    fastRpcs: toFastRpcs(rpcs),
   });
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
   registerHealth(fastify, checkReadiness, options.workers);

@@ -17,6 +17,7 @@ import type { Call, Rpc } from "../../api/rpc.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { memoize } from "../../lib/memoize.ts";
+import { writeJson } from "../rest/response.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { readJsonMessage } from "../wire/json/reader.ts";
 import { readBinaryMessage } from "../wire/protobuf.ts";
@@ -38,10 +39,10 @@ export interface FastRpc {
   readonly proto: Codec<Uint8Array>;
 }
 
-const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
+const { verifyApiKey, batchVerifyApiKeys, deriveToken } = ApiKeysService.method;
 
-/** Returns the RPCs that the fast path serves: verification, and nothing that changes anything. */
-export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
+/** Returns the RPCs that the fast path serves: verification, derivation, and nothing that changes anything. */
+export function toFastRpcs(rpcs: readonly Rpc[]): FastRpc[] {
   return rpcs.flatMap((rpc): FastRpc[] => {
     const proto = protoCodec(rpc);
     switch (rpc.method) {
@@ -51,10 +52,20 @@ export function verificationRpcs(rpcs: readonly Rpc[]): FastRpc[] {
       }
       case batchVerifyApiKeys:
         return [{ rpc, json: { read: readBatchVerifyJson, write: writeBatchVerifyJson }, proto }];
+      case deriveToken:
+        return [{ rpc, json: jsonCodec(rpc), proto }];
       default:
         return [];
     }
   });
+}
+
+function jsonCodec({ method: { input, output }, maxRequestBytes }: Rpc): Codec<string> {
+  const limits = valueLimits(maxRequestBytes);
+  return {
+    read: (bytes) => readJsonMessage(input, bytes, limits),
+    write: (response) => writeJson(output, response),
+  };
 }
 
 /** Returns the codec of Protobuf's binary form. Memoizable responses are encoded once. */

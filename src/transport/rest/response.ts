@@ -12,17 +12,18 @@ type ListOfMessages = Extract<DescField, { fieldKind: "list"; listKind: "message
 export function encodeResponse(desc: DescMessage, response: Init): MaybePromise<Json> {
   const lists = desc.fields.filter((field) => field.fieldKind === "list" && field.listKind === "message");
   const long = lists.find((field) => itemsOf(response, field).length >= LONG_LIST);
-  return long === undefined ? encode(desc, response) : encodeLong(desc, response, long);
+  return long === undefined ? writeJson(desc, response) : encodeLong(desc, response, long);
 }
 
-function encode(desc: DescMessage, init: Init): string {
+/** Returns the JSON of a message of any length in one step. */
+export function writeJson(desc: DescMessage, init: Init): string {
   return JSON.stringify(toJson(desc, create(desc, init), JSON_OPTIONS));
 }
 
 /** Returns bytes, because a joined text would be encoded in a single tick when it is sent. */
 async function encodeLong(desc: DescMessage, response: Init, list: ListOfMessages) {
-  const items = await mapInSlices(itemsOf(response, list), (item) => Buffer.from(encode(list.message, item)));
-  const rest = JSON.parse(encode(desc, { ...response, [list.localName]: [] }));
+  const items = await mapInSlices(itemsOf(response, list), (item) => Buffer.from(writeJson(list.message, item)));
+  const rest = JSON.parse(writeJson(desc, { ...response, [list.localName]: [] }));
   delete rest[list.name];
   const end = Object.entries(rest).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`);
   const parts = items.flatMap((item, place) => (place === 0 ? [item] : [COMMA, item]));

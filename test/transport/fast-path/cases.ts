@@ -1,4 +1,5 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { bodyOf, framed, pathOf, type Request, type Way } from "./protocols.ts";
 import { MAX_REQUEST_BYTES } from "./subjects.ts";
@@ -13,7 +14,7 @@ export interface Case {
   readonly ways?: (way: Way) => boolean;
 }
 
-const { batchVerifyApiKeys } = ApiKeysService.method;
+const { batchVerifyApiKeys, deriveToken } = ApiKeysService.method;
 
 type Headers = NonNullable<Request["headers"]>;
 
@@ -212,15 +213,28 @@ const urls: Case[] = [
   ...["PUT", "GET", "DELETE"].map(
     (method): Case => ({ name: method, request: () => ({ method, parts: [] }), isTaken: never }),
   ),
-  { name: "a batch", request: (way) => ({ path: pathWith(way, "", true), parts: [batchOf(way)] }) },
 ];
 
-function batchOf(way: Way): Buffer {
-  return bodyOf(way, { requests: [{ credential: "a" }, { credential: "b" }] }, batchVerifyApiKeys);
+const CREDENTIAL = { credential: "é", algorithm: "TOKEN_ALGORITHM_JWT" };
+
+/** Other RPCs than verification of one credential. */
+const rpcs = [
+  of("a batch", batchVerifyApiKeys, { requests: [{ credential: "a" }, { credential: "b" }] }),
+  of("a derivation", deriveToken, CREDENTIAL),
+  of("a derivation with every field", deriveToken, {
+    ...CREDENTIAL,
+    ...{ ttl: "1h", scopes: ["a", "b"], audience: ["orders"], customClaims: { a: [-0, null, { b: "é\u2028" }] } },
+  }),
+  of("a derivation of no token", deriveToken, {}),
+  of("a derivation with invalid scopes", deriveToken, { ...CREDENTIAL, scopes: ["a b"] }),
+];
+
+function of(name: string, method: DescMethodUnary, request: JsonObject): Case {
+  return { name, request: (way) => ({ path: pathOf(way, method), parts: [bodyOf(way, request, method)] }) };
 }
 
-function pathWith(way: Way, suffix: string, isBatch = false): string {
-  return pathOf(way, isBatch ? batchVerifyApiKeys : undefined) + suffix;
+function pathWith(way: Way, suffix: string): string {
+  return pathOf(way) + suffix;
 }
 
 export const CASES: readonly Case[] = [
@@ -233,4 +247,5 @@ export const CASES: readonly Case[] = [
   ...bodies,
   ...frames,
   ...urls,
+  ...rpcs,
 ];

@@ -26,11 +26,12 @@ export const WAYS: readonly Way[] = [
   way(2, "grpc", "proto", "application/grpc"),
 ];
 
-const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
+const { verifyApiKey, batchVerifyApiKeys, deriveToken } = ApiKeysService.method;
 
 const REST_PATHS: ReadonlyMap<DescMethodUnary, string> = new Map<DescMethodUnary, string>([
   [verifyApiKey, "/v2alpha1/admin/apiKeys:verify"],
   [batchVerifyApiKeys, "/v2alpha1/admin/apiKeys:batchVerify"],
+  [deriveToken, "/v2alpha1/admin/apiKeys:derive"],
 ]);
 
 export function pathOf({ protocol }: Way, method: DescMethodUnary = verifyApiKey): string {

@@ -92,7 +92,7 @@ const guard: Guard = (rpc, call) => {
 };
 
 function implementations(calls: EventEmitter): Implementation[] {
-  const { verifyApiKey, batchVerifyApiKeys } = ApiKeysService.method;
+  const { verifyApiKey, batchVerifyApiKeys, deriveToken } = ApiKeysService.method;
   const handler: Verify = (request, ...admitted) => (BEHAVIOURS[request.credential] ?? echo)(request, ...admitted);
   const waiting: Verify = async (request, _principal, call) => {
     calls.emit("begun");
@@ -104,7 +104,14 @@ function implementations(calls: EventEmitter): Implementation[] {
   const batch: Respond<typeof batchVerifyApiKeys> = ({ requests }) => ({
     results: requests.map(({ credential }) => ({ actorId: credential })),
   });
-  return [rpc(verifyApiKey, verify, MAX_REQUEST_BYTES), rpc(batchVerifyApiKeys, batch, MAX_BATCH_BYTES)];
+  const derive: Respond<typeof deriveToken> = ({ credential: token, ttl: tokenId = "", scopes, ...request }) => ({
+    token: { token, tokenId, expireTime: timestamp, scopes, claims: request.customClaims ?? {}, audience: [] },
+  });
+  return [
+    rpc(verifyApiKey, verify, MAX_REQUEST_BYTES),
+    rpc(batchVerifyApiKeys, batch, MAX_BATCH_BYTES),
+    rpc(deriveToken, derive, MAX_REQUEST_BYTES),
+  ];
 }
 
 function rpc<M extends DescMethodUnary>(method: M, respond: Respond<M>, maxRequestBytes: number): Implementation {
