@@ -5,7 +5,8 @@ import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { jsonBodies } from "../load/requests.ts";
 import { checkedRate, wrk } from "../load/wrk.ts";
 import { PATHS } from "../subject/client.ts";
-import { deriveTokens, verifyAll } from "../subject/fill.ts";
+import { startCluster } from "../subject/cluster.ts";
+import { deriveTokens, issueKeys, verifyAll } from "../subject/fill.ts";
 import { warmService } from "./warm-service.ts";
 
 /** Operations in a round, about half a second. */
@@ -66,13 +67,15 @@ export const signatureScenarios: readonly Scenario[] = [
   },
 ];
 
-/** Measures the verification of JWTs that are derived before each round. */
+/** Measures the verification of JWTs that another node derives before each round: the one that derives a token caches it. */
 async function freshJwts(fixture: Fixture): Promise<Measure> {
-  const { url, credential } = await warmService(fixture);
+  const { installation, others } = await startCluster(fixture, 2);
+  const { url } = installation.server;
+  const [credential = ""] = await issueKeys(url, 1);
   const load = { url: url + PATHS.verify, headers: JSON_HEADERS, connections: CONNECTIONS };
   const parents = Array.from({ length: FRESH.count }, () => credential);
   return async () => {
-    const tokens = await deriveTokens(url, parents, "TOKEN_ALGORITHM_JWT");
+    const tokens = await deriveTokens(others[0]?.url ?? "", parents, "TOKEN_ALGORITHM_JWT");
     const requests = tokens.map((token) => ({ credential: token }));
     const result = await wrk(
       { ...fixture, seconds: FRESH.seconds },

@@ -57,8 +57,14 @@ export function parseDerivation(derivation: Derivation, { allowedClaims }: Token
  */
 export function deriveToken(context: DeriveContext, parent: Verdict, derivation: ParsedDerivation) {
   if (!parent.valid) throw credentialInvalid(parent);
+  const { algorithm } = derivation;
   const content = contentOf(context, parent, derivation);
-  return andThen(MINTS[derivation.algorithm](content, context), (minted) => toDerivedToken(content, minted));
+  const cacheToken = context.cacheToken();
+  return andThen(MINTS[algorithm](content, context), (minted) => {
+    const derived = toDerivedToken(content, minted);
+    cacheToken(minted.token, algorithm, { ...content, expireTime: minted.expireTime });
+    return derived;
+  });
 }
 
 function contentOf(context: DeriveContext, parent: Valid, derivation: ParsedDerivation): JwtContent {

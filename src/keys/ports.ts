@@ -10,6 +10,8 @@ import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
 import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
+import type { TokenContent } from "../token/token.ts";
+import type { TokenAlgorithm } from "./derive.ts";
 import type { Filter } from "./filter/filter.ts";
 import type { ListOrder, ListPosition } from "./list-order.ts";
 
@@ -269,7 +271,12 @@ export interface DeriveContext {
   readonly macaroonRoot: KeyRing;
   /** Returns the key to sign a JWT that expires at this time (milliseconds); a promise if the store must record the expiry first. */
   signer(expireTime: number): MaybePromise<ActiveSigningKey>;
+  /** Called before the signing key is read, because a token must not be cached if that key is revoked meanwhile. */
+  cacheToken(): CacheToken;
 }
+
+/** Caches a derived token, so that its first verification need not check its signature. `content` is what the token states. */
+export type CacheToken = (token: string, algorithm: TokenAlgorithm, content: TokenContent) => void;
 
 /** What a server permits in tokens. */
 export interface TokenLimits {

@@ -5,6 +5,7 @@ import type { Adopter } from "../hashing/adopter.ts";
 import type { Signing } from "../signing/signing.ts";
 import type { VerifyContext } from "../verify/context.ts";
 import { explain } from "../verify/explain.ts";
+import { tokenCacher } from "../verify/identify.ts";
 import type { LastUsed } from "../verify/last-used.ts";
 import { restrictedTo } from "../verify/restricted.ts";
 import { verify, verifyAll } from "../verify/verify.ts";
@@ -60,7 +61,10 @@ export function createApi(
   const of = (all: VerifyContext, { restrictions }: Principal) => restrictedTo(all, restrictions);
   return {
     keys,
-    derive: { clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
+    derive: {
+      ...{ clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
+      cacheToken: () => tokenCacher(context),
+    },
     hmacKeys: hashing.hmacKeys,
     issuer,
     verify: (caller, credential, mode, presentation) =>

@@ -6,7 +6,7 @@ import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import { verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
-import type { RejectedToken, TokenVerdict } from "../token/token.ts";
+import type { RejectedToken, TokenContent, TokenVerdict } from "../token/token.ts";
 import type { Verification, VerifyContext } from "./context.ts";
 import { type CachePlace, type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
 
@@ -41,6 +41,18 @@ export function cachePlaceOf(
 ): CachePlace | undefined {
   if (identities === null || mode === "no-store") return undefined;
   return { name: identities.nameOf(credential), generation: identities.generation };
+}
+
+/** Returns a function that caches a token as it is identified, unless all credentials are evicted in between. */
+export function tokenCacher({ identities }: Pick<VerifyContext, "identities">) {
+  const generation = identities?.generation ?? 0;
+  return (token: string, type: "JWT" | "MACAROON", content: TokenContent): void => {
+    const { keyId, tokenId, secretVersion, scopes, audience, expireTime } = content;
+    // As the token states them: JSON has no -0, for one.
+    const claims = JSON.parse(JSON.stringify(content.claims));
+    const verified = { tokenId, secretVersion, scopes, claims, audience, expireTime };
+    identities?.set(identities.nameOf(token), identifiedToken(type, keyId, verified), generation);
+  };
 }
 
 function identifyUncached(

@@ -39,7 +39,15 @@ const LIMITS: TokenLimits = { maxTtl: 24 * HOUR, allowedClaims: new Set(["email"
 
 function context(signer: DeriveContext["signer"], limits = LIMITS): DeriveContext {
   const macaroonRoot = deriveKeyRing({ current: Buffer.alloc(32, 1), retired: [] }, "macaroon-root");
-  return { clock: { now: () => NOW }, random: systemRandom, issuer: ISSUER, limits, macaroonRoot, signer };
+  return {
+    clock: { now: () => NOW },
+    random: systemRandom,
+    issuer: ISSUER,
+    limits,
+    macaroonRoot,
+    signer,
+    cacheToken: () => () => {},
+  };
 }
 
 function derive(context: DeriveContext, parent: Valid, derivation: Derivation) {

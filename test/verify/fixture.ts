@@ -69,12 +69,14 @@ export function newFixture({
     macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
   };
   const wrapRing = deriveKeyRing(roots, "signing-key-wrap");
-  const signingKey = generateSigningKey(algorithm, wrapRing.current, systemRandom);
+  const newKey = generateSigningKey(algorithm, wrapRing.current, systemRandom);
   const signing = loadSigningKeys(
-    [{ ...signingKey, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null }],
+    [{ ...newKey, createTime: new Date(NOW), retireTime: null, tokensExpireTime: null }],
     wrapRing,
     NOW,
   );
+  const signingKey = signing.active;
+  if (signingKey === undefined) throw new Error("no signing key");
   /** As the store has them. */
   let publicKeys = signing.verification;
   const cache = new VerificationCache(store.findKeys, {
@@ -137,7 +139,7 @@ export function newFixture({
   });
 
   return {
-    ...{ store, cache, context, used, faults, rings, roots, hashes, adoptions },
+    ...{ store, cache, context, used, faults, rings, roots, hashes, adoptions, signingKey },
     at: (time: number) => {
       now = time;
     },
@@ -197,10 +199,8 @@ export function newFixture({
       store.put({ ...record, secrets: [{ version, digest, expireTime: null }, ...secrets] });
       return credential;
     },
-    jwt: (keyId: string, expireTime: number, audience?: readonly string[]) => {
-      if (signing.active === undefined) throw new Error("no signing key");
-      return mintJwt({ ...content(keyId, expireTime, audience), signingKey: signing.active }).token;
-    },
+    jwt: (keyId: string, expireTime: number, audience?: readonly string[]) =>
+      mintJwt({ ...content(keyId, expireTime, audience), signingKey }).token,
     macaroon: (keyId: string, expireTime: number, audience?: readonly string[]) =>
       mintMacaroon({ ...content(keyId, expireTime, audience), rootKey: rings.macaroonRoot.current }).token,
     changed: (keyId: string) => cache.invalidate({ keyIds: [keyId], digests: [] }),
