@@ -41,6 +41,8 @@ export const verdictSchema = {
   },
 };
 
+export const keySchema = { response: { 200: { type: "object", properties: record } } };
+
 export const createdSchema = {
   response: {
     200: {

@@ -3,6 +3,7 @@ import { addressScenarios } from "./addresses.ts";
 import { againstStockScenarios } from "./against-stock.ts";
 import { batchScenarios } from "./batch.ts";
 import { bulkScenarios } from "./bulk.ts";
+import { changeScenarios } from "./changes.ts";
 import { clusterScenarios } from "./cluster.ts";
 import { controlsScenarios } from "./controls.ts";
 import { cpuScenarios } from "./cpu.ts";
@@ -36,6 +37,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...signatureScenarios,
   ...batchScenarios,
   ...databaseScenarios,
+  ...changeScenarios,
   ...importScenarios,
   ...hashImportScenarios,
   ...hashFloodScenarios,

@@ -1,0 +1,140 @@
+import { v7 as uuidv7 } from "uuid";
+import { startBaseline } from "../baseline/start.ts";
+import { cpuPerRequest } from "../harness/cpu.ts";
+import { type Fixture, once } from "../harness/fixture.ts";
+import type { Measure, Pair, Scenario } from "../harness/scenario.ts";
+import { httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { type LoadRequest, writeRequests } from "../load/requests.ts";
+import { checkedRate, wrk } from "../load/wrk.ts";
+import { PATHS } from "../subject/client.ts";
+import { KEY } from "../subject/fill.ts";
+import { databaseOf, install } from "../subject/installation.ts";
+
+/** Number of keys that are changed in turn. */
+const KEYS = 1000;
+const CLIENTS = 64;
+
+/** Maximum number of revocations a second: a key can be revoked once. */
+const MAX_REVOCATIONS = 10_000;
+
+const AGAINST =
+  "Fastify route with one UPDATE … RETURNING * of a table without triggers, same columns, indexes, driver, pool size and load";
+
+const rated = { group: "changes", against: AGAINST, unit: "requests/s", judged: "ratio" } as const;
+const timed = { group: "changes", against: "absolute time", unit: "ms", judged: "value" } as const;
+
+/** Changes of one key, each a request, compared with an UPDATE that checks and notifies nothing. */
+export const changeScenarios: readonly Scenario[] = [
+  ...(["update", "rotate", "disable-enable", "revoke"] as const).map(
+    (name): Scenario => ({
+      ...rated,
+      name,
+      work: `${name}, ${CLIENTS} clients`,
+      prepare: (fixture) => rates(fixture, name, CLIENTS),
+    }),
+  ),
+  {
+    ...rated,
+    name: "update-one-client",
+    work: "update, 1 client",
+    prepare: (fixture) => rates(fixture, "update", 1),
+  },
+  {
+    ...rated,
+    name: "update-cpu",
+    work: `CPU of an update, ${CLIENTS} clients`,
+    unit: "µs",
+    prepare: async (fixture) => {
+      const { subject, baseline } = await rates(fixture, "update", CLIENTS);
+      const { server, bare } = await changed(fixture);
+      return { subject: cpuPerRequest(fixture, server, subject), baseline: cpuPerRequest(fixture, bare, baseline) };
+    },
+  },
+  {
+    ...timed,
+    name: "update-p99",
+    work: `update, ${CLIENTS} clients: p99`,
+    prepare: (fixture) => percentile(fixture, "p99", CLIENTS),
+  },
+  {
+    ...timed,
+    name: "update-one-client-p50",
+    work: "update, 1 client: p50",
+    prepare: (fixture) => percentile(fixture, "p50", 1),
+  },
+];
+
+/** The service with keys, and the bare route with the same rows. */
+const changed = once(async (fixture) => {
+  const installation = await install(fixture);
+  const sql = databaseOf(fixture, installation);
+  const insert = async (count: number) => {
+    const keyIds = Array.from({ length: count }, () => uuidv7());
+    await sql`
+      INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
+      SELECT key_id, 'issued', ${KEY.name}, ${KEY.actor_id}, ${[...KEY.scopes]}, ${sql.json(KEY.metadata)}, 'kh_v1_…abcd', now(), now(),
+        sha256(key_id::text::bytea), 'bench'
+      FROM unnest(${keyIds}::uuid[]) AS key_id`;
+    return keyIds;
+  };
+  const keyIds = await insert(KEYS);
+  await sql`CREATE TABLE changed_keys (LIKE api_keys INCLUDING ALL)`;
+  await sql`INSERT INTO changed_keys SELECT * FROM api_keys`;
+  await sql`ANALYZE api_keys, changed_keys`;
+  const bare = await startBaseline(fixture, "update", { databaseUrl: installation.databaseUrl });
+  return { server: installation.server, bare, keyIds, insert };
+});
+
+/** Returns the requests of a load, one for each key after the other. */
+type Requests = (keyIds: readonly string[]) => LoadRequest[];
+
+const custom = (verb: string) => (keyId: string) => ({
+  method: "POST",
+  path: `${PATHS.keys}/${keyId}:${verb}`,
+  body: "{}",
+});
+
+/** Each update changes the name. */
+const updates =
+  (path: string): Requests =>
+  (keyIds) =>
+    ["Production server", "Production worker"].flatMap((name) =>
+      keyIds.map((keyId) => ({ method: "PATCH", path: `${path}/${keyId}`, body: JSON.stringify({ name }) })),
+    );
+
+const REQUESTS = {
+  update: updates(PATHS.issued),
+  rotate: (keyIds) => keyIds.map((keyId) => ({ method: "POST", path: `${PATHS.issued}/${keyId}:rotate`, body: "{}" })),
+  "disable-enable": (keyIds) => ["disable", "enable"].flatMap((verb) => keyIds.map(custom(verb))),
+  revoke: (keyIds) => keyIds.map(custom("revoke")),
+} as const satisfies Readonly<Record<string, Requests>>;
+
+type Verb = keyof typeof REQUESTS;
+
+async function rates(
+  fixture: Fixture,
+  verb: Verb,
+  connections: number,
+): Promise<Pair & { readonly baseline: Measure }> {
+  const { server, bare, keyIds, insert } = await changed(fixture);
+  const load = (url: string, bodies: string) => httpLoad(fixture, { url, bodies, headers: JSON_HEADERS, connections });
+  const bodies = await writeRequests(fixture, REQUESTS[verb](keyIds));
+  const baseline = load(bare.url, await writeRequests(fixture, updates("/keys")(keyIds)));
+  if (verb !== "revoke") return { subject: load(server.url, bodies), baseline };
+  const revoke = async () => {
+    const fresh = await insert(fixture.seconds * MAX_REVOCATIONS);
+    return load(server.url, await writeRequests(fixture, REQUESTS.revoke(fresh)))();
+  };
+  return { subject: revoke, baseline };
+}
+
+async function percentile(fixture: Fixture, which: "p50" | "p99", connections: number): Promise<Pair> {
+  const { server, keyIds } = await changed(fixture);
+  const bodies = await writeRequests(fixture, REQUESTS.update(keyIds));
+  const subject = async () => {
+    const result = await wrk(fixture, { url: server.url, headers: JSON_HEADERS, bodies, connections });
+    checkedRate(result);
+    return result[which] / 1000;
+  };
+  return { subject, baseline: null };
+}
