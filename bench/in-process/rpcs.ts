@@ -46,7 +46,7 @@ const call: Call = {
   setTrailer: () => {},
   peerAddress: "127.0.0.1",
   isAbandoned: false,
-  log: { add: () => {}, note: () => {}, fault: fail, outage: fail, onEnd: () => {} },
+  log: { add: () => {}, accepted: () => {}, note: () => {}, fault: fail, outage: fail, onEnd: () => {} },
 };
 
 type CallRpc<M extends DescMethodUnary> = (

@@ -7,7 +7,7 @@ import { invalid, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { numericDate, splitScopes } from "../token/jwt/claims.ts";
 import type { Presentation } from "../verify/context.ts";
-import { logFieldsOf } from "./log-fields.ts";
+import { logVerdict } from "./log-fields.ts";
 import type { ApiContext } from "./row.ts";
 import type { Call } from "./rpc.ts";
 import { checkOf } from "./rules.ts";
@@ -34,7 +34,7 @@ export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "is
           ? verify(caller, credential, cacheModeOf(call), presentation)
           : invalid("INVALID_FORMAT", violation.description);
       return andThen(verdict, (verdict) => {
-        call.log.add(logFieldsOf(verdict));
+        logVerdict(call.log, verdict);
         return describe(verdict, issuer);
       });
     };

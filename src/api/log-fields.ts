@@ -12,6 +12,20 @@ export const logFieldsOf = memoize((verdict: Verdict): Readonly<Record<string, s
   };
 });
 
+/** Logs the verdict that is the result of a call. */
+export function logVerdict(log: CallLog, verdict: Verdict): void {
+  log.add(logFieldsOf(verdict));
+  if (verdict.valid) log.accepted();
+}
+
+/** Logs how many credentials of a batch are rejected, if any is. */
+export function logVerdicts(log: CallLog, verdicts: readonly Verdict[]): void {
+  let rejected = 0;
+  for (const { valid } of verdicts) if (!valid) rejected++;
+  if (rejected === 0) log.accepted();
+  else log.add({ rejected: String(rejected) });
+}
+
 /** Bounds a line so that it is written atomically (pipe(7), PIPE_BUF). */
 const MAX_KEY_IDS = 80;
 

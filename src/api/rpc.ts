@@ -27,6 +27,8 @@ export interface Call {
 export interface CallLog {
   /** Adds fields to the log entry. */
   add(fields: Readonly<Record<string, string>>): void;
+  /** The call has verified credentials, and all of them are valid: its entry may be left out. Without the call, it never is. */
+  accepted(): void;
   /** Writes a separate line with the fields so far and these. */
   note(message: string, fields: Readonly<Record<string, unknown>>): void;
   /** Logs an internal error with its cause. */

@@ -106,6 +106,7 @@ export async function serve(
     corsOrigins: config.corsOrigins,
     requestPolicy: requestPolicy(config),
     fastPath: config.fastPath,
+    logVerifications: config.logVerifications,
     bodyBudget: new BodyBudget(config.requestBufferBytes ?? defaultRequestBuffer(options.workers?.().configured)),
     ...options,
   });

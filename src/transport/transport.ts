@@ -14,7 +14,12 @@ import type { Certificate } from "./listener/acceptor.ts";
 import { clientErrorHandler, rejectConnect } from "./listener/client-error.ts";
 import { defaultLimits } from "./listener/limits.ts";
 import { ListenerServer } from "./listener/server.ts";
-import { type CallCounters, registerAccessLog } from "./pipeline/access-log.ts";
+import {
+  type CallCounters,
+  createAccessLogWriter,
+  type LogVerifications,
+  registerAccessLog,
+} from "./pipeline/access-log.ts";
 import { checkHosts, createHostCheck, type RequestPolicy } from "./pipeline/host-check.ts";
 import { createOutageLog } from "./pipeline/outage-log.ts";
 import { checkMethods, makeRoutes, registerRest } from "./rest/register.ts";
@@ -37,6 +42,8 @@ export interface TransportOptions {
   /** Authorizes streams; an `Rpc` authorizes its own calls. */
   readonly guard: Guard;
   readonly logger: FastifyBaseLogger;
+  /** Default: all. */
+  readonly logVerifications?: LogVerifications;
   readonly counters: CallCounters;
   readonly certificate: Certificate | undefined;
   /** Origins of web pages whose scripts may call (CORS); empty: none. */
@@ -57,7 +64,9 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   const limits = { ...defaultLimits, drainDelay: options.drainDelay ?? 0 };
   const rejectionOf = createHostCheck(options.requestPolicy);
   const outages = createOutageLog(logger);
-  const interceptor = options.fastPath ? createFastPath({ ...options, outages, limits, rejectionOf }) : undefined;
+  const writeEntry = createAccessLogWriter(logger, options.logVerifications);
+  const ofFastPath = { ...options, outages, writeEntry, limits, rejectionOf };
+  const interceptor = options.fastPath ? createFastPath(ofFastPath) : undefined;
   const fastify = Fastify({
     serverFactory: (listener) => new ListenerServer({ limits, certificate, interceptor }, listener),
     loggerInstance: logger,
@@ -73,7 +82,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   fastify.decorate("outages", outages);
   fastify.server.on("connect", rejectConnect);
   answerErrors(fastify);
-  registerAccessLog(fastify, counters);
+  registerAccessLog(fastify, counters, writeEntry);
   checkHosts(fastify, rejectionOf);
   if (forwardAuth !== undefined) registerForwardAuth(fastify, forwardAuth);
   checkMethods(fastify, routes);

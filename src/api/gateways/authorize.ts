@@ -4,7 +4,7 @@ import { invalid, type Valid, type Verdict } from "../../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
 import { memoizable, memoize } from "../../lib/memoize.ts";
 import { type CredentialPlace, type CredentialSource, findCredential } from "../../lib/request-credential.ts";
-import { logFieldsOf } from "../log-fields.ts";
+import { logVerdict } from "../log-fields.ts";
 import type { ApiContext } from "../row.ts";
 import type { Call } from "../rpc.ts";
 import { type GatewayDecision, malformed, NO_STORE, rejected, UNAUTHENTICATED } from "./decision.ts";
@@ -52,7 +52,7 @@ export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: Ga
       const verdict =
         credential.length > MAX_CREDENTIAL_BYTES ? TOO_LONG : verify(caller, credential, "default", request);
       return andThen(verdict, (verdict: Verdict) => {
-        call.log.add(logFieldsOf(verdict));
+        logVerdict(call.log, verdict);
         return verdict.valid ? allowed(verdict) : rejected(verdict, request.requiredScopes);
       });
     };

@@ -13,7 +13,7 @@ import type { KeyName } from "../../keys/ports.ts";
 import { keyNotFound } from "../../keys/rejection.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
-import { logFieldsOf } from "../log-fields.ts";
+import { logFieldsOf, logVerdict, logVerdicts } from "../log-fields.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { checkOf } from "../rules.ts";
 import { bulkDisableApiKeys, bulkRevokeApiKeys, controlOf } from "./bulk-changes.ts";
@@ -51,7 +51,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
       const verification = verificationBy(issuer);
       return (request) => (principal, call) =>
         andThen(verify(principal, request.credential, cacheModeOf(call), request), (verdict) => {
-          call.log.add(logFieldsOf(verdict));
+          logVerdict(call.log, verdict);
           return verification(verdict).response;
         });
     },
@@ -75,6 +75,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
             const results = broken.map(
               (verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "the verification returned no result"),
             );
+            logVerdicts(call.log, results);
             const described = results.map(verification);
             requireFit(described, ({ bytes }) => bytes);
             return { results: described.map(({ response }) => response) };

@@ -7,6 +7,7 @@ import type { TokenLimits } from "../../keys/ports.ts";
 import { isLoopbackHost } from "../../lib/host-names.ts";
 import { ALGORITHM_NAMES } from "../../token/jwt/algorithms.ts";
 import { RESERVED_CLAIMS } from "../../token/jwt/claims.ts";
+import type { LogVerifications } from "../../transport/pipeline/access-log.ts";
 import type { Address } from "../listening.ts";
 import { toRootSecrets } from "../root-secrets/settings.ts";
 import { toClientConfig } from "./client-config.ts";
@@ -28,6 +29,7 @@ import {
 
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
+const LOG_VERIFICATIONS: readonly LogVerifications[] = ["all", "failed", "sampled"];
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"];
 
 /**
@@ -158,6 +160,8 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** Whether the fast path serves complete verifications. Without it, Fastify serves them with the same results. */
     fastPath: oneOf("KEYHOLD_FAST_PATH", get("KEYHOLD_FAST_PATH") ?? "on", ["on", "off"]) === "on",
     logLevel: oneOf("KEYHOLD_LOG_LEVEL", get("KEYHOLD_LOG_LEVEL") ?? "info", LOG_LEVELS),
+    /** Which verifications are logged; those with a rejected credential always are. */
+    logVerifications: oneOf("KEYHOLD_LOG_VERIFICATIONS", get("KEYHOLD_LOG_VERIFICATIONS") ?? "all", LOG_VERIFICATIONS),
     /** Address of the metrics; port 0: a free port; null: off. */
     metrics: toMetrics(get("KEYHOLD_METRICS_HOST"), get("KEYHOLD_METRICS_PORT"), port),
     /** Null: OpenTelemetry is not loaded. OpenTelemetry reads the address of the collector itself. */

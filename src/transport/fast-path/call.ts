@@ -70,6 +70,7 @@ export abstract class FastCall implements Call, CallLog {
   /** Whether the RPC has received the call, and added its name to the log line. */
   #isBegun = false;
   #code = OK;
+  #isAccepted = false;
   readonly #fields: LogFields[] = [];
   #onEnd: EndListener | undefined;
   #headers: Map<string, string> | undefined;
@@ -190,7 +191,8 @@ export abstract class FastCall implements Call, CallLog {
     counter.end(code, elapsed);
     this.#onEnd?.(code, protocol);
     const { id: reqId, method } = this;
-    this.context.writeEntry({ reqId, method, status, fields: this.#fields, protocol, code, elapsed });
+    const [fields, isAccepted] = [this.#fields, this.#isAccepted];
+    this.context.writeEntry({ reqId, method, status, fields, protocol, code, elapsed, isAccepted });
   }
 
   #elapsed(): number {
@@ -225,6 +227,10 @@ export abstract class FastCall implements Call, CallLog {
       this.#code = code;
       this.#fields.push(rest);
     }
+  }
+
+  accepted(): void {
+    this.#isAccepted = true;
   }
 
   note(message: string, fields: Readonly<Record<string, unknown>>): void {

@@ -3,7 +3,6 @@ import type { ForwardAuth } from "../gateways/forward-auth.ts";
 import { isForwardAuth } from "../gateways/forward-auth-request.ts";
 import type { ListenerLimits } from "../listener/limits.ts";
 import type { RequestInterceptor } from "../listener/request-interceptor.ts";
-import { createAccessLogWriter } from "../pipeline/access-log.ts";
 import { type CheckHost, isHost } from "../pipeline/host-check.ts";
 import { type Headers, headerOf } from "../wire/headers.ts";
 import type { BodyBudget } from "../wire/request-body.ts";
@@ -16,7 +15,7 @@ import type { Head } from "./http1-message.ts";
 import { cancelCall, Http2Call } from "./http2.ts";
 import { makeFastRoutes } from "./protocols.ts";
 
-interface FastPathOptions extends Pick<CallContext, "logger" | "outages" | "counters"> {
+interface FastPathOptions extends Pick<CallContext, "logger" | "outages" | "counters" | "writeEntry"> {
   readonly fastRpcs: readonly FastRpc[];
   readonly limits: ListenerLimits;
   readonly bodyBudget: BodyBudget;
@@ -38,11 +37,12 @@ const MAX_CONTENT_LENGTH = 2 ** 17;
  * fallback, except for the differences that the comparison test lists.
  */
 export function createFastPath(options: FastPathOptions): RequestInterceptor {
-  const { fastRpcs, logger, outages, counters, limits, bodyBudget: budget, rejectionOf, forwardAuth, check } = options;
+  const { fastRpcs, limits, bodyBudget: budget, rejectionOf, forwardAuth, check } = options;
+  const { logger, outages, counters, writeEntry } = options;
   const routes = makeFastRoutes(fastRpcs, counters);
   if (check !== undefined) routes.set(`/${EXT_AUTHZ}`, extAuthzRoutes(check, counters));
   const start = createTickBudget<FastCall>((call) => call.run());
-  const context = { logger, outages, counters, budget, start, writeEntry: createAccessLogWriter(logger) };
+  const context = { logger, outages, counters, budget, start, writeEntry };
   const find = (path: string, headers: Headers): FastRoute | undefined => {
     const type = headers["content-type"];
     const route = typeof type === "string" ? routes.get(path)?.get(type) : undefined;

@@ -2,13 +2,14 @@ import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest }
 import { symbols } from "pino";
 import type { EndListener } from "../../api/rpc.ts";
 import { systemClock } from "../../lib/clock.ts";
-import { memoize } from "../../lib/memoize.ts";
-import { CLIENT_CLOSED_REQUEST, codeOfStatus, type Protocol } from "../wire/protocol.ts";
+import { memoizable, memoize } from "../../lib/memoize.ts";
+import { CLIENT_CLOSED_REQUEST, codeOfStatus, OK, type Protocol } from "../wire/protocol.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
     logFields: ({ rpc?: string; protocol?: Protocol; code?: string } & Record<string, string>) | undefined;
     onEnd: EndListener | undefined;
+    isAccepted: boolean | undefined;
     /** Work that the log entry waits for. */
     work: Promise<unknown> | undefined;
   }
@@ -26,8 +27,7 @@ export type CallCounter = ReturnType<CallCounters["of"]>;
 export const uncounted: CallCounters = { begin: () => {}, of: () => ({ end: () => {} }) };
 
 /** Writes one line per request. The URL is not logged: a caller who confuses a key_id with a secret would leave the secret in the log. */
-export function registerAccessLog(fastify: FastifyInstance, counters: CallCounters): void {
-  const write = createAccessLogWriter(fastify.log);
+export function registerAccessLog(fastify: FastifyInstance, counters: CallCounters, write: WriteEntry): void {
   /** The response is complete or the client has disconnected, although work may continue. */
   const end = (request: FastifyRequest, reply: FastifyReply) => {
     const { raw, elapsedTime: elapsed } = reply;
@@ -37,9 +37,9 @@ export function registerAccessLog(fastify: FastifyInstance, counters: CallCounte
     counters.of(rpc, protocol).end(code, elapsed);
     request.onEnd?.(code, protocol);
     const writeLine = () => {
-      const { id, method, logFields = {}, log } = request;
+      const { id: reqId, method, logFields = {}, log, isAccepted = false } = request;
       const { protocol: _, code: error, ...fields } = logFields;
-      const entry: AccessLogEntry = { reqId: id, method, status, fields: [fields], protocol, code, elapsed };
+      const entry = { reqId, method, status, fields: [fields], protocol, code, elapsed, isAccepted };
       // A gRPC error has the HTTP status 200.
       if (fields.rpc === undefined && error === undefined && status < 400) log.debug(recordOf(entry), "request");
       else write(entry);
@@ -47,7 +47,7 @@ export function registerAccessLog(fastify: FastifyInstance, counters: CallCounte
     if (request.work === undefined) writeLine();
     else request.work.then(writeLine, writeLine);
   };
-  for (const name of ["logFields", "onEnd", "work"]) fastify.decorateRequest(name);
+  for (const name of ["logFields", "onEnd", "isAccepted", "work"]) fastify.decorateRequest(name);
   fastify.addHook("onRequest", (request, reply, next) => {
     request.logFields = {};
     reply.header("x-request-id", request.id);
@@ -78,9 +78,35 @@ export interface AccessLogEntry {
   readonly code: string;
   /** Milliseconds. */
   readonly elapsed: number;
+  /** Whether the call has verified credentials, and all of them are valid. */
+  readonly isAccepted: boolean;
 }
 
 export type WriteEntry = (entry: AccessLogEntry) => void;
+
+/** Which calls that verify credentials are logged: those whose credentials are all valid can be left out or sampled; no other. */
+export type LogVerifications = "all" | "failed" | "sampled";
+
+/** The written line stands for so many calls. */
+const SAMPLE_RATE = 100;
+
+const SAMPLED = memoizable({ sample_rate: SAMPLE_RATE });
+
+/** Returns a function that writes the lines of calls. `random` returns a number from 0 to 1, exclusive. */
+export function createAccessLogWriter(
+  logger: FastifyBaseLogger,
+  verifications: LogVerifications = "all",
+  random: () => number = Math.random,
+): WriteEntry {
+  const write = createLineWriter(logger);
+  if (verifications === "all") return write;
+  return (entry) => {
+    // An accepted credential is of no use to a client that has disconnected, for one.
+    if (!entry.isAccepted || entry.code !== OK) write(entry);
+    else if (verifications === "sampled" && random() * SAMPLE_RATE < 1)
+      write({ ...entry, fields: [...entry.fields, SAMPLED] });
+  };
+}
 
 const INFO = 30;
 
@@ -88,7 +114,7 @@ const INFO = 30;
  * Returns a function that writes the same line as `logger.info(recordOf(entry), "request")`. Pino looks for serializers, redaction and
  * formatters at each value, which takes ten times as long. Falls back to the logger if it is not one that the command creates.
  */
-export function createAccessLogWriter(logger: FastifyBaseLogger): WriteEntry {
+function createLineWriter(logger: FastifyBaseLogger): WriteEntry {
   const [stream, starts, time] = [symbols.streamSym, symbols.lsCacheSym, symbols.timeSym].map((symbol): unknown =>
     Reflect.get(logger, symbol),
   );

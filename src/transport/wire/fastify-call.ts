@@ -51,6 +51,10 @@ export abstract class FastifyCall implements Call, CallLog {
     Object.assign(this.#logFields, fields);
   }
 
+  accepted(): void {
+    this.request.isAccepted = true;
+  }
+
   note(message: string, fields: Readonly<Record<string, unknown>>): void {
     this.request.log.info({ reqId: this.request.id, ...this.#logFields, ...fields }, message);
   }

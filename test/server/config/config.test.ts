@@ -78,6 +78,7 @@ const DEFAULTS: Config = {
   fastPath: true,
   requestBufferBytes: null,
   logLevel: "info",
+  logVerifications: "all",
   metrics: { host: "127.0.0.1", port: 4421 },
   tracing: null,
 };
@@ -198,6 +199,7 @@ const GOOD: readonly (readonly [Environment, Partial<Config>])[] = [
   [{ KEYHOLD_FAST_PATH: "off" }, { fastPath: false }],
   [{ KEYHOLD_REQUEST_BUFFER_SIZE: "32" }, { requestBufferBytes: 32 * 2 ** 20 }],
   [{ KEYHOLD_LOG_LEVEL: "silent" }, { logLevel: "silent" }],
+  [{ KEYHOLD_LOG_VERIFICATIONS: "sampled" }, { logVerifications: "sampled" }],
   ...TRACING.map(
     ([variables, tracing]) =>
       [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318", ...variables }, { tracing }] as const,
@@ -249,6 +251,7 @@ const INVALID: Readonly<Record<string, readonly string[]>> = {
   ],
   KEYHOLD_WORKERS: ["0", "257", "-1", "2.5", "all", "Auto"],
   KEYHOLD_LOG_LEVEL: ["verbose"],
+  KEYHOLD_LOG_VERIFICATIONS: ["none"],
 };
 
 const TRACED = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318", OTEL_TRACES_SAMPLER: "traceidratio" };

@@ -32,6 +32,7 @@ const ENTRY: AccessLogEntry = {
   protocol: "rest",
   code: "OK",
   elapsed: 0.123,
+  isAccepted: false,
 };
 
 const RECORD = {

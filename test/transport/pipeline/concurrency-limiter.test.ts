@@ -49,7 +49,7 @@ function heldRpc(
     peerAddress: "127.0.0.1",
     isAbandoned: false,
     log: {
-      ...{ add: (facts) => lines.push(facts), note: () => {}, onEnd: () => {} },
+      ...{ add: (facts) => lines.push(facts), accepted: () => {}, note: () => {}, onEnd: () => {} },
       ...{ fault: (error) => faults.push(error), outage: (error) => faults.push(error) },
     },
   };
