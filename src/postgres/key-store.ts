@@ -8,7 +8,7 @@ import type { Database } from "./connection/pool.ts";
 import { execute } from "./connection/prepared.ts";
 import { batchGets } from "./keys/batch-gets.ts";
 import { batchInserts } from "./keys/batch-inserts.ts";
-import { type ChangedRow, keyBefore, mutationOf, toChange, type UnchangedRow } from "./keys/change-one.ts";
+import { type ChangedRow, keyBefore, mutationOf, type NoRow, toChange } from "./keys/change-one.ts";
 import { earliestTime, latestTime, readTime } from "./keys/expiry.ts";
 import { listKeys } from "./lists/list-keys.ts";
 
@@ -57,12 +57,10 @@ async function changeKey(
   ranOn: RanOn,
 ): Promise<{ readonly key: ApiKey | null; readonly made: readonly Change[] }> {
   const statement = mutationOf(name, change, principal, now);
-  const row = await changeRow<ChangedRow | UnchangedRow | { keyId: null }>(execute(sql, statement), ranOn);
-  if (row.keyId !== null) {
-    const made = toChange(change.verb, row, principal);
-    return { key: made.after ?? made.before, made: [made] };
-  }
-  return { key: "before.keyId" in row && row["before.keyId"] !== null ? keyBefore(row) : null, made: [] };
+  const row = await changeRow<ChangedRow | NoRow>(execute(sql, statement), ranOn);
+  if (row["before.keyId"] === null) return { key: null, made: [] };
+  const made = toChange(change.verb, row, principal);
+  return made === null ? { key: keyBefore(row), made: [] } : { key: made.after ?? made.before, made: [made] };
 }
 
 function insertedKeyIds(insertions: readonly Insertion[]): string[] {

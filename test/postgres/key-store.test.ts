@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Propagation } from "../../src/cluster/propagation.ts";
-import type { KeyName } from "../../src/keys/ports.ts";
+import type { Change } from "../../src/domain/change.ts";
+import type { KeyMutation, KeyName } from "../../src/keys/ports.ts";
 import { invalidating, observed, propagating } from "../../src/postgres/cluster/change-committer.ts";
 import { type Database, Pool } from "../../src/postgres/connection/pool.ts";
 import { createKeyStore } from "../../src/postgres/key-store.ts";
@@ -122,4 +123,37 @@ test("concurrent reads of keys share one statement, and each returns its own key
   const found = await Promise.all(names.map((name) => store.get(name)));
   expect(found.map((stored) => stored?.key)).toEqual([first, undefined, undefined, second, first]);
   expect(statements - before).toBe(1);
+});
+
+test("each change returns the key as it is stored, before and after", async () => {
+  const { pool } = await openSchema();
+  const changes: Change[] = [];
+  const commit = observed(listening().committing(pool), (made) => changes.push(...made));
+  const store = createKeyStore({ reads: pool, lists: pool }, commit);
+  const added = newKey({ kind: "issued" });
+  const name = { keyId: added.key.keyId, kind: null };
+  await store.insert([added]);
+  changes.length = 0;
+  const expiry = { time: new Date("2100-01-01T00:00:00.000Z"), maxKeyTtl: null };
+  const fields = { name: "new", scopes: ["new"], metadata: { new: "1" }, allowedCidrs: ["10.0.0.0/8"], expiry };
+  const digest = { keyId: "k2", digest: Buffer.alloc(32, 1) };
+  const mutations: readonly KeyMutation[] = [
+    { verb: "update", ...fields },
+    { verb: "update", name: "newer" },
+    { verb: "rotate", version: 2, digest, hint: "new", graceEnd: expiry.time },
+    { verb: "disable", reason: "r" },
+    { verb: "enable" },
+    { verb: "revoke", reason: "SUPERSEDED", description: "d" },
+  ];
+  for (const [place, mutation] of mutations.entries()) {
+    const before = (await store.get(name))?.key;
+    const changed = await store.change(name, mutation, operator, new Date(Date.now() + place));
+    const after = (await store.get(name))?.key;
+    expect(changed).toEqual(after);
+    expect(after).not.toEqual(before);
+    expect(changes.splice(0)).toMatchObject([{ verb: mutation.verb, before, after }]);
+  }
+  const last = (await store.get(name))?.key;
+  expect(await store.change(name, { verb: "delete" }, operator, new Date())).toEqual(last);
+  expect(changes).toMatchObject([{ verb: "delete", before: last, after: null }]);
 });

@@ -6,7 +6,7 @@ import { hex } from "../connection/array-types.ts";
 import { text } from "../connection/fragments.ts";
 import { type Execution, execute } from "../connection/prepared.ts";
 import { FINAL_EXPIRE_TIME } from "../keys/authorization.ts";
-import { type ChangedRow, forward, toChange, updateRow } from "../keys/change-one.ts";
+import { type ChangedRow, forward, type NoRow, toChange, updateRow } from "../keys/change-one.ts";
 import { active } from "../keys/expiry.ts";
 
 /**
@@ -20,8 +20,8 @@ export function createAdoptionStore(commit: Commit, clock: Clock): StoreAdoption
   return async (adoption, principal) => {
     const now = new Date(clock.now());
     const work: ChangeWork<Change | null> = async (sql, ranOn) => {
-      const row = await changeRow<ChangedRow | { keyId: null }>(execute(sql, adoptKey(adoption, now)), ranOn);
-      return row.keyId === null ? null : toChange("adopt", row, principal);
+      const row = await changeRow<ChangedRow | NoRow>(execute(sql, adoptKey(adoption, now)), ranOn);
+      return row["before.keyId"] === null ? null : toChange("adopt", row, principal);
     };
     const { result } = await commit(work, {
       statement: "keys.adopt",
@@ -43,7 +43,7 @@ const SET_ADOPTED = text`
   adopt_before_time = NULL, adopted_expire_time = NULL, adopt_time = $now, update_time = ${forward(text, "$now")}`;
 
 /** A key that some node may have rejected as expired must not live on. */
-const ADOPT = updateRow(SET_ADOPTED, [
+const ADOPT = updateRow(["updateTime", "expireTime", "hashAlgorithm", "adoptBeforeTime", "adoptTime"], SET_ADOPTED, [
   text`hash_algorithm IS NOT NULL`,
   text`digest = $hashDigest`,
   active(text, "$now"),

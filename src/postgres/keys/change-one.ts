@@ -11,24 +11,33 @@ import { canGrant, canManage, FINAL_EXPIRE_TIME, PRINCIPAL, valuesOf } from "./a
 import { active, latestTime, stillActive } from "./expiry.ts";
 import { KEY_COLUMNS, type KeyRow, storedReason, toApiKey } from "./rows.ts";
 
-type BeforeRow = { readonly [C in keyof KeyRow as `before.${C}`]: KeyRow[C] };
+/** A key before a change, and the columns that the change has set: none by a deletion, and null if the key needed no change. */
+export type ChangedRow = { readonly [C in keyof KeyRow as `before.${C}`]: KeyRow[C] } & {
+  readonly [C in keyof KeyRow]?: KeyRow[C] | null;
+};
 
-/** A key after a change and, with a prefix, before it. */
-export type ChangedRow = KeyRow & BeforeRow;
+/** The result if the condition of a change did not hold. */
+export type NoRow = { readonly "before.keyId": null };
 
-/** A key that needed no change. */
-export type UnchangedRow = { readonly keyId: null } & BeforeRow;
-
-/** Returns the change that a statement has made to a row. */
-export function toChange(verb: ChangeVerb, row: ChangedRow, principal: Principal): Change {
-  const now = toApiKey(row);
-  if (verb === "delete") return { verb, key: now, before: now, after: null, principal };
-  return { verb, key: now, before: keyBefore(row), after: now, principal };
+/** Returns the change that a statement has made to a row; null if the key needed none. */
+export function toChange(verb: ChangeVerb, row: ChangedRow, principal: Principal): Change | null {
+  if (row.updateTime === null) return null;
+  const before = keyBefore(row);
+  const after = verb === "delete" ? null : keyOf(row, true);
+  return { verb, key: before, before, after, principal };
 }
 
-export function keyBefore(row: BeforeRow): ApiKey {
-  const columns = KEY_COLUMNS.map((column) => [column, row[`before.${column}`]]);
-  return toApiKey(Object.fromEntries(columns));
+export function keyBefore(row: ChangedRow): ApiKey {
+  return keyOf(row, false);
+}
+
+const COLUMNS = KEY_COLUMNS.map((column) => ({ column, before: `before.${column}` as const }));
+
+function keyOf(row: ChangedRow, isAfter: boolean): ApiKey {
+  const key: Partial<Record<keyof KeyRow, unknown>> = {};
+  for (const { column, before } of COLUMNS)
+    key[column] = isAfter && row[column] !== undefined ? row[column] : row[before];
+  return toApiKey(key as KeyRow);
 }
 
 /** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */
@@ -127,20 +136,23 @@ const SET_ROTATED = text`
 /** The condition that another secret may have a grace period. */
 const HAS_GRACE_ROOM = text`($graceEnd::timestamptz IS NULL OR jsonb_array_length(${SECRETS_IN_GRACE}) < ${MAX_GRACE_SECRETS})`;
 
-const BEFORE_COLUMNS = KEY_COLUMNS.map((column) => text`${postgres.fromCamel(column)} AS "before.${column}"`).join(
-  ", ",
-);
-const AFTER_COLUMNS = KEY_COLUMNS.map((column) => postgres.fromCamel(column)).join(", ");
+const BEFORE = COLUMNS.map(({ column, before }) => text`${postgres.fromCamel(column)} AS "${before}"`).join(", ");
 
 /**
- * Returns a statement that changes the row of a key if all conditions hold, and returns it with its columns as they were when it was locked.
- * The conditions are tested after that. A row that needs no change is returned with its columns before alone.
+ * Returns a statement that changes the row of a key if all conditions hold, and returns its columns as they were when it was locked, and those
+ * that the change sets. The conditions are tested after that. Of a row that needs no change, the latter are null.
  */
-export function updateRow(set: string, conditions: readonly string[], isNeeded = "true"): Prepared {
+export function updateRow(
+  columns: readonly (keyof KeyRow)[],
+  set: string,
+  conditions: readonly string[],
+  isNeeded = "true",
+): Prepared {
+  const changed = columns.map((column) => postgres.fromCamel(column)).join(", ");
   const rows = text`
-    before AS (SELECT ${BEFORE_COLUMNS} FROM api_keys WHERE ${keyWhere(conditions)} FOR NO KEY UPDATE),
-    updated AS (UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" AND ${isNeeded} RETURNING ${AFTER_COLUMNS}),`;
-  const result = text`SELECT * FROM before LEFT JOIN updated ON true WHERE key_id IS NOT NULL OR NOT ${isNeeded}`;
+    before AS (SELECT ${BEFORE} FROM api_keys WHERE ${keyWhere(conditions)} FOR NO KEY UPDATE),
+    updated AS (UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" AND ${isNeeded} RETURNING ${changed}),`;
+  const result = text`SELECT * FROM before LEFT JOIN updated ON true WHERE update_time IS NOT NULL OR NOT ${isNeeded}`;
   return prepared(withServer(text, result, rows));
 }
 
@@ -156,23 +168,28 @@ const CAN_MANAGE = canManage(text, PRINCIPAL);
 const ACTIVE = active(text, NOW);
 
 const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
-  update: updateRow(SET_UPDATED, [ACTIVE, CAN_GRANT_UPDATE, IS_UNCHANGED, IS_MOVABLE]),
-  rotate: updateRow(SET_ROTATED, [ACTIVE, canGrant(), HAS_GRACE_ROOM]),
-  revoke: updateRow(setRevoked(text, { reason: "$reason", description: "$description", now: NOW }), [
-    text`revoke_time IS NULL`,
-    CAN_MANAGE,
-  ]),
+  update: updateRow(
+    ["updateTime", "name", "scopes", "metadata", "expireTime", "adoptBeforeTime", "allowedCidrs"],
+    SET_UPDATED,
+    [ACTIVE, CAN_GRANT_UPDATE, IS_UNCHANGED, IS_MOVABLE],
+  ),
+  rotate: updateRow(["updateTime", "rotateTime", "hint"], SET_ROTATED, [ACTIVE, canGrant(), HAS_GRACE_ROOM]),
+  revoke: updateRow(
+    ["updateTime", "revokeTime", "revocationReason", "revocationDescription"],
+    setRevoked(text, { reason: "$reason", description: "$description", now: NOW }),
+    [text`revoke_time IS NULL`, CAN_MANAGE],
+  ),
   disable: updateRow(
+    ["updateTime", "disableTime", "disableReason"],
     setDisabled(text, { reason: "$reason", now: NOW }),
     [stillActive(text, NOW), CAN_MANAGE],
     text`"before.disableTime" IS NULL`,
   ),
   enable: updateRow(
+    ["updateTime", "disableTime", "disableReason"],
     text`disable_time = NULL, disable_reason = NULL, update_time = ${forward(text, NOW)}`,
     [ACTIVE, canGrant()],
     text`"before.disableTime" IS NOT NULL`,
   ),
-  delete: prepared(
-    withServer(text, text`DELETE FROM api_keys WHERE ${keyWhere([CAN_MANAGE])} RETURNING ${AFTER_COLUMNS}`),
-  ),
+  delete: prepared(withServer(text, text`DELETE FROM api_keys WHERE ${keyWhere([CAN_MANAGE])} RETURNING ${BEFORE}`)),
 };
