@@ -1,5 +1,5 @@
-import { type DescField, type DescMessage, getOption, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
-import type { FieldMask } from "@bufbuild/protobuf/wkt";
+import { create, type DescField, type DescMessage, getOption, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
+import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.js";
 import {
   checkAll,
@@ -18,11 +18,13 @@ import { redactName } from "../../lib/redact-name.ts";
 const derived = new WeakSet<FieldMask>();
 
 /**
- * Marks a mask that the client did not send: a protocol derived it from the fields that the resource contains, where its form shows more
+ * Returns a mask that the client did not send: a protocol derives it from the fields that the resource contains, where its form shows more
  * than the message. In JSON, `"scopes": []` is present; in the message, it is not set.
  */
-export function markDerivedMask(mask: FieldMask): void {
+export function derivedMask(paths: string[]): FieldMask {
+  const mask = create(FieldMaskSchema, { paths });
   derived.add(mask);
+  return mask;
 }
 
 /** The resource in an update request, of either kind of key. */
@@ -123,7 +125,7 @@ function isOfWhole<S extends DescMessage>(
   mask: FieldMask | undefined,
   key: MessageShape<S>,
 ): boolean {
-  if (!isUpdatable(field)) return isSetImmutable(field, key);
+  if (!isUpdatable(field)) return roleOf(field) === "immutable" && isFieldSet(key, field);
   if (isControl(field)) return false;
   if (mask === undefined || field.name === "ttl") return isFieldSet(key, field);
   return !derived.has(mask) || mask.paths.includes(field.name);
@@ -149,15 +151,13 @@ function updatableNames({ fields }: DescMessage): string[] {
 
 const { IDENTIFIER, IMMUTABLE, OUTPUT_ONLY } = FieldBehavior;
 
-/** The behaviors of each field. Reading an option takes a hundred times as long as the rest of the mask, so it is read once. */
-const behaviorsOf = memoizeByIdentity((field: DescField) => getOption(field, field_behavior));
+/** How an update treats a field. Reading an option takes a hundred times as long as the rest of the mask, so it is read once. */
+const roleOf = memoizeByIdentity((field: DescField) => {
+  const behaviors = getOption(field, field_behavior);
+  if (behaviors.includes(IDENTIFIER) || behaviors.includes(OUTPUT_ONLY)) return "ignored";
+  return behaviors.includes(IMMUTABLE) ? "immutable" : "updatable";
+});
 
 function isUpdatable(field: DescField): boolean {
-  const behaviors = behaviorsOf(field);
-  return ![IDENTIFIER, IMMUTABLE, OUTPUT_ONLY].some((behavior) => behaviors.includes(behavior));
-}
-
-function isSetImmutable<S extends DescMessage>(field: DescField, key: MessageShape<S>): boolean {
-  const behaviors = behaviorsOf(field);
-  return behaviors.includes(IMMUTABLE) && !behaviors.includes(IDENTIFIER) && isFieldSet(key, field);
+  return roleOf(field) === "updatable";
 }

@@ -1,7 +1,7 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Rpc } from "../../api/rpc.ts";
-import { markDerivedMask } from "../../api/v2alpha1/update-mask.ts";
+import { derivedMask } from "../../api/v2alpha1/update-mask.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { findField, nameIn, valueIn } from "../wire/json/fields.ts";
@@ -94,10 +94,9 @@ function updateReader(desc: DescMessage, rule: RestRule, read: (json: JsonObject
     const value = valueIn(json, resource);
     if ((stated !== null && stated !== "") || !isJsonObject(value)) return read(json);
     const fields = Object.keys(value).map((name) => findField(message, name));
-    const names = fields.flatMap((field) => (field === undefined || bound.has(field) ? [] : [field.jsonName]));
-    if (names.length === 0) return read(json);
-    const request = read({ ...json, [nameIn(json, mask)]: names.join(",") });
-    markDerivedMask(Reflect.get(request, mask.localName));
+    const paths = fields.flatMap((field) => (field === undefined || bound.has(field) ? [] : [field.name]));
+    const request = read(json);
+    if (paths.length > 0) Reflect.set(request, mask.localName, derivedMask(paths));
     return request;
   };
 }
