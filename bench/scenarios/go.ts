@@ -5,14 +5,14 @@ import type { Scenario } from "../harness/scenario.ts";
 import { grpcLoad, verifyCall } from "../load/grpc-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { PATHS, post } from "../subject/client.ts";
+import { verifyAll } from "../subject/fill.ts";
 import { verifyBodies, warmService } from "./warm-service.ts";
 
 /** The keys of the service with their verdicts. */
 const knownKeys = once(async (fixture): Promise<KnownKey[]> => {
   const { url, secrets } = await warmService(fixture);
-  const requests = secrets.map((credential) => ({ credential }));
-  const { results } = await post(url + PATHS.batchVerify, { requests });
-  return secrets.map((credential, index) => ({ credential, verdict: results[index] }));
+  const verdicts = await verifyAll(url, secrets);
+  return secrets.map((credential, index) => ({ credential, verdict: verdicts[index] }));
 });
 
 const shared = { group: "go", unit: "requests/s", judged: "ratio", needs: ["go"] } as const;

@@ -21,6 +21,7 @@ import { memoryScenarios } from "./memory.ts";
 import { missScenarios } from "./miss.ts";
 import { mixedScenarios } from "./mixed.ts";
 import { overloadScenarios } from "./overload.ts";
+import { peerScenarios } from "./peers.ts";
 import { processScenarios } from "./process.ts";
 import { signatureScenarios } from "./signatures.ts";
 import { tokenScenarios } from "./tokens.ts";
@@ -30,6 +31,7 @@ import { verifyScenarios } from "./verify.ts";
 export const SCENARIOS: readonly Scenario[] = [
   ...verifyScenarios,
   ...goScenarios,
+  ...peerScenarios,
   ...cpuScenarios,
   ...addressScenarios,
   ...tokenScenarios,

@@ -1,4 +1,4 @@
-import { type Headers, PATHS, post, times } from "./client.ts";
+import { type Headers, type Json, PATHS, post, times } from "./client.ts";
 
 /** A typical key, which is issued here and inserted by the baseline of creation. */
 export const KEY = {
@@ -23,17 +23,19 @@ export function deriveTokens(url: string, credentials: readonly string[], algori
   });
 }
 
-/** Verifies credentials in batches of a thousand. Throws unless all are valid. */
-export async function verifyAll(url: string, credentials: readonly string[], headers: Headers = {}): Promise<void> {
+/** Verifies credentials in batches of a thousand, and resolves to the verdicts. Throws unless all are valid. */
+export async function verifyAll(url: string, credentials: readonly string[], headers: Headers = {}): Promise<Json[]> {
   const size = 1000;
-  await times(
+  const verdicts = await times(
     Math.ceil(credentials.length / size),
     async (index) => {
       const requests = credentials.slice(index * size, (index + 1) * size).map((credential) => ({ credential }));
       const { results } = await post(url + PATHS.batchVerify, { requests }, headers);
       if (results.length !== requests.length) throw new Error(`${results.length} verdicts on ${requests.length}`);
       for (const verdict of results) if (!verdict.is_valid) throw new Error(`not valid: ${JSON.stringify(verdict)}`);
+      return results;
     },
     2,
   );
+  return verdicts.flat();
 }
