@@ -24,12 +24,14 @@ import { overloadScenarios } from "./overload.ts";
 import { peerScenarios } from "./peers.ts";
 import { processScenarios } from "./process.ts";
 import { signatureScenarios } from "./signatures.ts";
+import { streamScenarios } from "./streams.ts";
 import { tokenScenarios } from "./tokens.ts";
 import { verifyScenarios } from "./verify.ts";
 
 /** All scenarios, in the order of the table. */
 export const SCENARIOS: readonly Scenario[] = [
   ...verifyScenarios,
+  ...streamScenarios,
   ...goScenarios,
   ...peerScenarios,
   ...cpuScenarios,

@@ -78,9 +78,11 @@ export interface TableRow<M extends DescMethodUnary = DescMethodUnary> extends R
   implement(context: ApiContext): Handler<M>;
 }
 
-/** A row for each method of a service, by its name in TypeScript. */
+/** A row for each method of a service, by its name in TypeScript. Each message of a stream is a call of a unary RPC, which has the implementation. */
 export type ServiceRows<S extends DescService> = {
-  readonly [Name in keyof S["method"]]: S["method"][Name] extends DescMethodUnary ? TableRow<S["method"][Name]> : never;
+  readonly [Name in keyof S["method"]]: S["method"][Name] extends DescMethodUnary
+    ? TableRow<S["method"][Name]>
+    : RpcRow;
 };
 
 /** Returns the cost of a request with this many items, or for a page of that size: as much as a single call for each ten. */

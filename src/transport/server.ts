@@ -4,14 +4,15 @@ import { Authorization } from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Introspect } from "../api/introspection.ts";
 import type { Implementation } from "../api/row.ts";
-import type { Rpc } from "../api/rpc.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
 import type { Tracing } from "../observability/tracing.ts";
 import { toFastRpcs } from "./fast-path/codecs.ts";
+import { streamedVerification } from "./fast-path/stream-verify.ts";
+import type { StreamedVerification } from "./fast-path/verification-stream.ts";
 import { createCheck } from "./gateways/ext-authz.ts";
 import { createForwardAuth, type GatewayProtocol } from "./gateways/forward-auth.ts";
-import { createIntrospection, type IntrospectionPipeline } from "./gateways/introspect.ts";
+import { createIntrospection } from "./gateways/introspect.ts";
 import { createRpc } from "./pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "./pipeline/concurrency-limiter.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./services/health.ts";
@@ -20,7 +21,10 @@ import { createReflection } from "./services/reflection.ts";
 import { createTransport, type TransportOptions } from "./transport.ts";
 
 export interface ServerOptions
-  extends Omit<TransportOptions, "rpcs" | "streams" | "fastRpcs" | "introspection" | "forwardAuth" | "check"> {
+  extends Omit<
+    TransportOptions,
+    "rpcs" | "streams" | "streamVerify" | "fastRpcs" | "introspection" | "forwardAuth" | "check"
+  > {
   readonly implementations: readonly Implementation[];
   /** Token introspection; without it the path is unknown. */
   readonly introspect?: Introspect;
@@ -48,22 +52,28 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     createRpc(implementation, guard, implementation.isReserved === true ? limiter.reserve() : limiter, tracing),
   );
   const introspection = introspect && createIntrospection(introspect, guard, limiter, tracing);
-  const fastify = await createPort(options, SERVICES, rpcs, introspection);
+  const fastRpcs = toFastRpcs(rpcs);
+  const verification = streamedVerification(implementations, fastRpcs, guard, limiter, tracing);
+  const fastify = await createPort(options, SERVICES, { rpcs, fastRpcs, introspection, verification });
   registerOpenApi(fastify);
   return fastify;
 }
 
 /** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
 export function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
-  return createPort({ ...options, corsOrigins: [] }, [], []);
+  return createPort({ ...options, corsOrigins: [] }, [], { rpcs: [], fastRpcs: [] });
+}
+
+/** The API of a port. */
+interface Api extends Pick<TransportOptions, "rpcs" | "fastRpcs" | "introspection"> {
+  readonly verification?: StreamedVerification | undefined;
 }
 
 /** Creates the server of a port with an API, health and the endpoints for gateways. Without `services` there is no reflection. */
 async function createPort(
   options: ServerOptions,
   services: readonly DescService[],
-  rpcs: readonly Rpc[],
-  introspection?: IntrospectionPipeline,
+  { rpcs, verification, ...api }: Api,
 ): Promise<FastifyInstance> {
   const { guard, limiter, tracing, gateways: { forwardAuth, extAuthz } = {} } = options;
   const check = extAuthz && createCheck(extAuthz, limiter, tracing);
@@ -77,10 +87,10 @@ async function createPort(
     ...options,
     rpcs: [...rpcs, createRpc(health.check, guard, limiter.reserve())],
     streams: [health.watch, ...reflection],
-    introspection,
+    streamVerify: verification && { ...verification, stopping: shutdown.signal },
+    ...api,
     forwardAuth: forwardAuth && createForwardAuth(forwardAuth, limiter, tracing),
     check,
-    fastRpcs: toFastRpcs(rpcs),
   });
   fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
   registerHealth(fastify, checkReadiness, options.workers);

@@ -7,6 +7,7 @@ import { registerConnect } from "./connect/register.ts";
 import type { StreamingRpc } from "./connect/streams.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
 import { createFastPath } from "./fast-path/fast-path.ts";
+import { type StreamVerify, streamVerifyHandler } from "./fast-path/stream-verify.ts";
 import { type Check, checkRpc } from "./gateways/ext-authz.ts";
 import { type ForwardAuth, registerForwardAuth } from "./gateways/forward-auth.ts";
 import { type IntrospectionPipeline, registerIntrospection } from "./gateways/introspect.ts";
@@ -31,6 +32,8 @@ export interface TransportOptions {
   /** Unary RPCs, over Connect, gRPC and gRPC-Web, and over REST where they have `google.api.http` annotations. */
   readonly rpcs: readonly Rpc[];
   readonly streams: readonly StreamingRpc[];
+  /** `StreamVerify`; without it the RPC is unknown. */
+  readonly streamVerify?: StreamVerify | undefined;
   readonly introspection?: IntrospectionPipeline | undefined;
   /** The forward-auth endpoint; without it the path is unknown. */
   readonly forwardAuth?: ForwardAuth | undefined;
@@ -88,7 +91,8 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   checkMethods(fastify, routes);
   await allowOrigins(fastify, options.corsOrigins);
   const readBody = bodyReader(options.bodyBudget);
-  await registerConnect(fastify, rpcs, options.streams, options.guard, readBody);
+  const handlers = options.streamVerify === undefined ? [] : [streamVerifyHandler(options.streamVerify)];
+  await registerConnect(fastify, rpcs, options.streams, options.guard, readBody, handlers);
   registerRest(fastify, routes, readBody);
   if (options.introspection !== undefined) registerIntrospection(fastify, options.introspection, readBody);
   return fastify;

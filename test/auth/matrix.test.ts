@@ -105,6 +105,10 @@ const ROWS: readonly Row[] = [
   })),
   row(keys.verifyApiKey, "keyhold:verify", (target) => ({ credential: target.issued.secret })),
   row(keys.batchVerifyApiKeys, "keyhold:verify", (target) => ({ requests: [{ credential: target.imported.rawKey }] })),
+  // A stream with one request is the same on the wire as a unary call.
+  row(keys.streamVerify as unknown as DescMethodUnary<typeof keys.streamVerify.input>, "keyhold:verify", (target) => ({
+    ...{ id: 1, request: { credential: target.issued.secret } },
+  })),
   row(keys.revokeApiKey, "keyhold:keys.revoke", (target) => ({ keyId: target.imported.keyId })),
   row(keys.disableApiKey, "keyhold:keys.disable", (target) => ({ keyId: target.issued.keyId })),
   row(keys.enableApiKey, "keyhold:keys.disable", (target) => ({ keyId: target.issued.keyId })),
@@ -153,6 +157,7 @@ const HIDDEN: Readonly<Record<string, object>> = {
   },
   VerifyApiKey: { ok: true, message: NO_SUCH_KEY },
   BatchVerifyApiKeys: { ok: true, message: { results: [NO_SUCH_KEY] } },
+  StreamVerify: { ok: true, message: { id: 1, result: { case: "response", value: NO_SUCH_KEY } } },
   RevokeApiKey: NOT_FOUND,
   DisableApiKey: NOT_FOUND,
   EnableApiKey: NOT_FOUND,
@@ -216,7 +221,7 @@ function badCredentials(): Record<string, string>[] {
   return [{}, bearer(foreign), bearer(randomBytes(24).toString("hex"))];
 }
 
-test("every unary method has a row", () => {
+test("every method has a row", () => {
   const methods = [...SERVICES.flatMap((service) => service.methods as readonly DescMethod[]), Health.method.check];
   expect(ROWS.map(({ method }) => String(method)).sort()).toEqual(methods.map(String).sort());
 });

@@ -13,9 +13,10 @@ const page = readFileSync(resolve(ROOT, "docs/endpoints.md"), "utf8");
 function lineOf(method: DescMethod): string {
   const { pattern } = getOption(method, http);
   const path = String(pattern.value).replace(/\{\w+\.key_id\}/, "{key_id}");
+  const route = pattern.case === undefined ? "no path" : `\`${pattern.case.toUpperCase()} ${path}\``;
   const policy = rowOf(method)?.policy;
   const needed = policy === "public" ? "no token needed" : `scope \`${policy}\``;
-  return `\`${pattern.case?.toUpperCase()} ${path}\` · RPC \`${method.parent.name}/${method.name}\` · ${needed}`;
+  return `${route} · RPC \`${method.parent.name}/${method.name}\` · ${needed}`;
 }
 
 test("docs/endpoints.md lists exactly the RPCs, with path and required scope", () => {

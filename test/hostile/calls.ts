@@ -1,7 +1,9 @@
 import { type DescMethodUnary, fromJson, type JsonObject, toBinary } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
+import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { encodeCheck } from "../support/envoy-protos.ts";
 import { describeRequest } from "../support/ext-authz.ts";
+import { requestFrame } from "../support/stream-frames.ts";
 import { frame, REST_ROUTES, type RestRoute, RPCS, rpcPath } from "../support/wire.ts";
 
 /** An HTTP request of either version with a complete body. */
@@ -112,11 +114,21 @@ export const CALLS: readonly MakeRequest[] = [
   ({ credential }) =>
     request("forward auth", "GET", "/v2alpha1/forwardAuth", "", undefined, [["x-api-key", credential]]),
   ({ credential }) => checkCall(credential),
+  ...["application/grpc", "application/connect+proto"].map((type) => (target: CallTarget) => streamCall(type, target)),
   ({ credential }) => introspection("introspect", new URLSearchParams({ token: credential }).toString()),
   ...REST_ROUTES.map((route) => (target: CallTarget) => restCall(route, target)),
   ...RPCS.flatMap((rpc) => PROTOCOLS.map((protocol) => (target: CallTarget) => rpcCall(rpc, protocol, target))),
   ...RPCS.filter(isReading).map((rpc) => (target: CallTarget) => connectGet(rpc, target)),
 ];
+
+/** Returns a stream of some verifications, of which two have the same id. */
+function streamCall(type: string, { credential }: CallTarget): HostileRequest {
+  const { streamVerify } = ApiKeysService.method;
+  const messages = [1, 2, 2, 0].map((id) => requestFrame({ id, request: { credential } }));
+  return request(`${type} StreamVerify`, "POST", rpcPath(streamVerify), type, Buffer.concat(messages), [
+    ["te", "trailers"],
+  ]);
+}
 
 /** Returns what Envoy asks about a request with this credential. */
 function checkCall(credential: string): HostileRequest {

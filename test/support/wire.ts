@@ -10,9 +10,9 @@ import type { Suite } from "./conformance.ts";
 import { type Answer, readAnswer } from "./rest.ts";
 import { storedKeys } from "./stored-keys.ts";
 
-/** All RPCs of the API. */
-export const RPCS: readonly DescMethodUnary[] = SERVICES.flatMap(({ method }): DescMethodUnary[] =>
-  Object.values(method),
+/** All unary RPCs of the API. */
+export const RPCS: readonly DescMethodUnary[] = SERVICES.flatMap(({ methods }) =>
+  methods.filter((method: DescMethod): method is DescMethodUnary => method.methodKind === "unary"),
 );
 
 export interface RestRoute {

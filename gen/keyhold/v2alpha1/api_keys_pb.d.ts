@@ -6,6 +6,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ApiKey, ApiKeySchema, KeyStatus, RevocationReason } from "./api_key_pb.js";
+import type { Status } from "../../google/rpc/status_pb.js";
 
 /**
  * Describes the file keyhold/v2alpha1/api_keys.proto.
@@ -339,6 +340,76 @@ export declare type BatchVerifyApiKeysResponse = Message<"keyhold.v2alpha1.Batch
  * Use `create(BatchVerifyApiKeysResponseSchema)` to create a new message.
  */
 export declare const BatchVerifyApiKeysResponseSchema: GenMessage<BatchVerifyApiKeysResponse>;
+
+/**
+ * StreamVerifyRequest contains one credential of a stream, and what it is presented for: at most 32 KiB.
+ *
+ * @generated from message keyhold.v2alpha1.StreamVerifyRequest
+ */
+export declare type StreamVerifyRequest = Message<"keyhold.v2alpha1.StreamVerifyRequest"> & {
+  /**
+   * Returned with the answer. The client chooses it, different from those of its other unanswered requests.
+   *
+   * @generated from field: uint32 id = 1;
+   */
+  id: number;
+
+  /**
+   * What to verify.
+   *
+   * @generated from field: keyhold.v2alpha1.VerifyApiKeyRequest request = 2;
+   */
+  request?: VerifyApiKeyRequest | undefined;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.StreamVerifyRequest.
+ * Use `create(StreamVerifyRequestSchema)` to create a new message.
+ */
+export declare const StreamVerifyRequestSchema: GenMessage<StreamVerifyRequest>;
+
+/**
+ * StreamVerifyResponse is the answer to one request of a stream.
+ *
+ * @generated from message keyhold.v2alpha1.StreamVerifyResponse
+ */
+export declare type StreamVerifyResponse = Message<"keyhold.v2alpha1.StreamVerifyResponse"> & {
+  /**
+   * The id of the request.
+   *
+   * @generated from field: uint32 id = 1;
+   */
+  id: number;
+
+  /**
+   * What VerifyApiKey would have answered.
+   *
+   * @generated from oneof keyhold.v2alpha1.StreamVerifyResponse.result
+   */
+  result: {
+    /**
+     * The verdict.
+     *
+     * @generated from field: keyhold.v2alpha1.VerifyApiKeyResponse response = 2;
+     */
+    value: VerifyApiKeyResponse;
+    case: "response";
+  } | {
+    /**
+     * Why there is no verdict, with the details of docs/api.md. It concerns this request alone.
+     *
+     * @generated from field: google.rpc.Status error = 3;
+     */
+    value: Status;
+    case: "error";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.StreamVerifyResponse.
+ * Use `create(StreamVerifyResponseSchema)` to create a new message.
+ */
+export declare const StreamVerifyResponseSchema: GenMessage<StreamVerifyResponse>;
 
 /**
  * RevokeApiKeyRequest names the key to revoke and the reason.
@@ -1303,6 +1374,19 @@ export declare const ApiKeysService: GenService<{
     methodKind: "unary";
     input: typeof BatchVerifyApiKeysRequestSchema;
     output: typeof BatchVerifyApiKeysResponseSchema;
+  },
+  /**
+   * Verifies any number of credentials over one stream, each as VerifyApiKey does, and answers in any order. The server stops reading while
+   * 1024 requests are unanswered, or while the client does not read. Only over gRPC and Connect, with HTTP/2 and binary messages. The caller
+   * is authorized again before every answer: the stream ends with UNAUTHENTICATED or PERMISSION_DENIED when its token is no longer accepted,
+   * and with UNAVAILABLE when the server stops. Requests without an answer may be sent again, over another stream.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.StreamVerify
+   */
+  streamVerify: {
+    methodKind: "bidi_streaming";
+    input: typeof StreamVerifyRequestSchema;
+    output: typeof StreamVerifyResponseSchema;
   },
   /**
    * Explains the verdict on a credential, or on the current secret of a key: each check with its result and why. Reads the key from the

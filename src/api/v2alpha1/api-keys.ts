@@ -87,6 +87,8 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     mayAnswerFromCache: true,
     cost: ({ requests }) => costOfItems(requests.length),
   },
+  // Waiting requests take the same part of the concurrency limit as in a batch; an eighth is exact in binary.
+  streamVerify: { policy: "keyhold:verify", idempotency: "idempotent", mayAnswerFromCache: true, cost: () => 1 / 8 },
   getApiKey: getRow(null, apiKey),
   listApiKeys: listRow(null, (keys, now) => ({ apiKeys: keys.map((key) => apiKey(key, now)) })),
   explainApiKey: {

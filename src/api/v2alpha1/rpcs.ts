@@ -5,7 +5,7 @@ import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
-import type { ApiContext, Implementation, ServiceRows, TableRow } from "../row.ts";
+import type { ApiContext, Implementation, RpcRow, ServiceRows, TableRow } from "../row.ts";
 import { apiKeys } from "./api-keys.ts";
 import { hmacKeys } from "./hmac-keys.ts";
 import { importedApiKeys } from "./imported-api-keys.ts";
@@ -21,7 +21,7 @@ export const SERVICES = [
   DerivedKeysService,
 ] as const;
 
-const RPCS: ReadonlyMap<DescMethodUnary, TableRow> = new Map([
+const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
   ...tableOf(IssuedApiKeysService, issuedApiKeys),
   ...tableOf(ImportedApiKeysService, importedApiKeys),
   ...tableOf(HmacKeysService, hmacKeys),
@@ -30,22 +30,27 @@ const RPCS: ReadonlyMap<DescMethodUnary, TableRow> = new Map([
   ...tableOf(DerivedKeysService, derivedKeys),
 ]);
 
-function tableOf<S extends DescService>({ methods }: S, rows: ServiceRows<S>): [DescMethodUnary, TableRow][] {
-  const byName = new Map<string, TableRow>(Object.entries(rows));
-  return methods.filter(isUnary).flatMap((method) => {
+function tableOf<S extends DescService>({ methods }: S, rows: ServiceRows<S>): [DescMethod, RpcRow][] {
+  const byName = new Map<string, RpcRow>(Object.entries(rows));
+  return methods.flatMap((method) => {
     const row = byName.get(method.localName);
     return row === undefined ? [] : [[method, row]];
   });
 }
 
+export function rowOf(method: DescMethod): RpcRow | undefined {
+  return ROWS.get(method);
+}
+
+/** Implements the unary RPCs. */
+export function implementRpcs(context: ApiContext): Implementation[] {
+  return [...ROWS].flatMap(([method, row]) => {
+    if (!isUnary(method)) return [];
+    const { implement, ...rest } = row as TableRow;
+    return [{ ...rest, method, handler: implement(context) }];
+  });
+}
+
 function isUnary(method: DescMethod): method is DescMethodUnary {
   return method.methodKind === "unary";
-}
-
-export function rowOf(method: DescMethod): TableRow | undefined {
-  return isUnary(method) ? RPCS.get(method) : undefined;
-}
-
-export function implementRpcs(context: ApiContext): Implementation[] {
-  return [...RPCS].map(([method, { implement, ...row }]) => ({ ...row, method, handler: implement(context) }));
 }

@@ -13,25 +13,27 @@ import { requestKey } from "./call.ts";
 import { addStream, type StreamingRpc } from "./streams.ts";
 import { addUnary, isFramed, withoutMessage } from "./unary.ts";
 
+/** Serves RPCs by Connect, and those of `handlers` by handlers of their own. */
 export async function registerConnect(
   fastify: FastifyInstance,
   rpcs: readonly Rpc[],
   streams: readonly StreamingRpc[],
   guard: Guard,
   readBody: ReadBody,
+  handlers: readonly Handler[],
 ): Promise<void> {
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => {
       for (const stream of streams) addStream(router, stream, guard);
       for (const rpc of rpcs) addUnary(router, rpc, readBody);
-      router.handlers.push(...router.handlers.splice(0).map(completeHandler));
+      router.handlers.push(...[...router.handlers.splice(0), ...handlers].map(completeHandler));
     },
     contextValues: (request) => createContextValues().set(requestKey, request),
   });
 }
 
 /** Connect's handler of an RPC, for every protocol and HTTP server. */
-type Handler = ConnectRouter["handlers"][number];
+export type Handler = ConnectRouter["handlers"][number];
 
 /**
  * Decorates Connect's handler: unread bytes of the body are drained so that the connection can serve the next request, deadlines may be of

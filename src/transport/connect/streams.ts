@@ -96,7 +96,7 @@ function describe(error: unknown): ConnectError {
   return error;
 }
 
-function report(cause: unknown, log: CallLog): ConnectError {
+export function report(cause: unknown, log: CallLog): ConnectError {
   const error = toLoggedError(cause, log);
   if (error.cause !== undefined) log.fault(error.cause);
   return error;

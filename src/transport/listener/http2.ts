@@ -149,6 +149,19 @@ export function takeListener(server: EventEmitter, event: string) {
 /** Flow control window in bytes. The protocol's default of 64 KiB would limit a bulk import to that much per round trip. */
 const RECEIVE_WINDOW = 1_048_576;
 
+/** Streams whose requests last as long as their responses. */
+const untimed = new WeakSet<object>();
+
+/**
+ * Lets the body of a request arrive for as long as it is answered. A client that has not ended it by then is reset without an error (RFC 9113
+ * §8.1).
+ */
+export function liftRequestLimit(stream: ServerHttp2Stream): void {
+  untimed.add(stream);
+  // Not at "finish", before the trailers are sent.
+  stream.once("wantTrailers", () => setImmediate(() => stream.close()));
+}
+
 /**
  * Node's `requestTimeout` for a stream: its body must be complete in time. Most bodies arrive with their header in one tick; only the
  * others get a timer, which costs as much as the work of a small call.
@@ -160,7 +173,11 @@ function requestLimit(timeout: number): (stream: Http2Stream) => void {
     fresh = [];
     for (const stream of streams) {
       if (stream.readableEnded || stream.destroyed) continue;
-      const timer = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), timeout);
+      const onTimeout = () => {
+        if (untimed.has(stream) && !stream.writableEnded) timer.refresh();
+        else stream.close(constants.NGHTTP2_CANCEL);
+      };
+      const timer = setTimeout(onTimeout, timeout);
       stream.once("end", () => clearTimeout(timer)).once("close", () => clearTimeout(timer));
     }
   };

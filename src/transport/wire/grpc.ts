@@ -8,7 +8,8 @@ import type { Protocol } from "./protocol.ts";
 /** The prefix of each gRPC and gRPC-Web message: a byte of flags and the length, big-endian. */
 export const HEAD_BYTES = 5;
 
-const LENGTH_AT = 1;
+/** Where the length of a frame begins. */
+export const LENGTH_AT = 1;
 
 /** Does what Connect's `encodeEnvelope` does in a fraction of the time. The frame may be memoized, and must not retain a pool of buffers. */
 export function toFrame(message: Uint8Array): Uint8Array {
@@ -19,8 +20,9 @@ export function toFrame(message: Uint8Array): Uint8Array {
   return frame;
 }
 
-export function isCompressed(frame: Uint8Array): boolean {
-  return ((frame[0] ?? 0) & compressedFlag) !== 0;
+/** `start` is where the frame begins. */
+export function isCompressed(bytes: Uint8Array, start = 0): boolean {
+  return ((bytes[start] ?? 0) & compressedFlag) !== 0;
 }
 
 /** Returns the message of a unary call. `limit` in bytes. Throws an error for the client. */
@@ -45,10 +47,10 @@ export function unexpectedCompression(): ConnectError {
   return new ConnectError("a message is compressed, but the call declares no compression", Code.Internal);
 }
 
-/** Without a DataView, which costs more to create than to read four bytes. */
-function lengthOf(frame: Uint8Array): number {
+/** Without a DataView, which costs more to create than to read four bytes. `start` is where the frame begins. */
+export function lengthOf(bytes: Uint8Array, start = 0): number {
   let length = 0;
-  for (let i = LENGTH_AT; i < HEAD_BYTES; i++) length = length * 256 + (frame[i] ?? 0);
+  for (let i = start + LENGTH_AT; i < start + HEAD_BYTES; i++) length = length * 256 + (bytes[i] ?? 0);
   return length;
 }
 

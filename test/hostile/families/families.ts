@@ -9,6 +9,7 @@ import { hops } from "./hops.ts";
 import { http1 } from "./http1.ts";
 import { http2 } from "./http2.ts";
 import { lists } from "./lists.ts";
+import { streams } from "./streams.ts";
 
 /** All families of inputs. */
 export const FAMILIES: readonly Family[] = [
@@ -22,4 +23,5 @@ export const FAMILIES: readonly Family[] = [
   csv,
   chains,
   floods,
+  streams,
 ];

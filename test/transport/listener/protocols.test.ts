@@ -1,9 +1,11 @@
 import { once } from "node:events";
-import { Agent, get, request, type ServerResponse } from "node:http";
+import { Agent, get, type RequestListener, request, type ServerResponse } from "node:http";
+import type { Http2ServerResponse, ServerHttp2Stream } from "node:http2";
 import { buffer, text } from "node:stream/consumers";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { queryObjects } from "node:v8";
 import { describe, expect, it } from "vitest";
+import { liftRequestLimit } from "../../../src/transport/listener/http2.ts";
 import { Frame, frame, getFrame, PREFACE } from "../../support/http2-wire.ts";
 import {
   closed,
@@ -314,6 +316,22 @@ describe("a request over its limits", () => {
     await once(stream, "close");
     expect(stream.rstCode).toBe(8);
     expect((await http2Request(session, { ":path": "/" })).status).toBe(200);
+  });
+
+  it("HTTP/2: the body of a stream may arrive for as long as its response, and is reset after it", async () => {
+    const answer: RequestListener = (incoming, response) => {
+      liftRequestLimit((response as unknown as Http2ServerResponse).stream as ServerHttp2Stream);
+      incoming.on("data", (chunk) => (String(chunk) === "end" ? response.end(chunk) : response.write(chunk)));
+    };
+    const { number } = await listen(answer, { limits: { headersTimeout: 10, requestTimeout: 20 } });
+    const stream = http2Client(number).request({ ":path": "/", ":method": "POST" });
+    stream.on("error", () => {}).write("first");
+    await once(stream, "data");
+    await sleep(100);
+    stream.write("end");
+    expect(String((await once(stream, "data"))[0])).toBe("end");
+    await once(stream, "close");
+    expect(stream.rstCode).toBe(0);
   });
 
   it("HTTP/1.1: a header that is too large is answered 431", async () => {

@@ -1,4 +1,4 @@
-import type { DescMethodUnary } from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
 import { CODES } from "../../../src/api/errors.ts";
@@ -8,7 +8,9 @@ import { table } from "../../support/conformance.ts";
 import type { Json } from "../../support/rest.ts";
 import { contentOf, document, examples, operations, validator } from "./document.ts";
 
-const METHODS = SERVICES.flatMap(({ methods }) => methods as readonly DescMethodUnary[]);
+const METHODS = SERVICES.flatMap(({ methods }) => methods as readonly DescMethod[]).filter(
+  (method): method is DescMethodUnary => method.methodKind === "unary",
+);
 
 /** Replaces the variables of a path, but keeps their literal segments. */
 const shapeOf = (path: string) => path.replace(/\{\w+=([^{}*]+)\}/g, "$1").replace(/\{[^}]*\}/g, "{}");
