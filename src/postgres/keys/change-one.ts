@@ -140,7 +140,7 @@ const BEFORE = COLUMNS.map(({ column, before }) => text`${postgres.fromCamel(col
 
 /**
  * Returns a statement that changes the row of a key if all conditions hold, and returns its columns as they were when it was locked, and those
- * that the change sets. The conditions are tested after that. Of a row that needs no change, the latter are null.
+ * that the change sets, which are null if the row needs no change. The conditions are tested when the row is locked.
  */
 export function updateRow(
   columns: readonly (keyof KeyRow)[],
