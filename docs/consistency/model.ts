@@ -31,16 +31,20 @@ export interface Protocol {
   readonly readIdentity: boolean;
   /** Without a usable lease a verify needs a renewal that was sent after it began, or any renewal, or just reads. */
   readonly withoutLease: "later renewal" | "renewal" | "read";
-  /** Which connection sends the barrier of a change: the one that made the change, any data connection, or the feed. */
-  readonly barrierOver: "change" | "data" | "feed";
+  /** Which connection sends the barrier after a transaction: a data connection, which a pooler may lead to another server, or the feed. */
+  readonly barrierOver: "data" | "feed";
   /** A barrier counts only if the server of the feed has sent it. */
   readonly barrierIdentity: boolean;
+  /** A barrier counts only if the server of the transaction has sent it. */
+  readonly changeIdentity: boolean;
+  /** A change waits for the leases that its barrier returns, or for those that its transaction read before it committed. */
+  readonly leasesRead: "with the barrier" | "before the commit";
   /** A change is answered only when all leases are accounted for. */
   readonly awaitLeases: boolean;
   /** A change whose wait for the standby was cancelled is not answered as a success. */
   readonly changeWarning: boolean;
-  /** The barrier of a repeated change waits for the standby itself. */
-  readonly repeatReplicated: boolean;
+  /** A transaction whose changes all found the key revoked waits for the standby as well. */
+  readonly failedReplicated: boolean;
 }
 
 export const PROTOCOL: Protocol = {
@@ -55,11 +59,13 @@ export const PROTOCOL: Protocol = {
   guardFills: true,
   readIdentity: true,
   withoutLease: "later renewal",
-  barrierOver: "change",
+  barrierOver: "data",
   barrierIdentity: true,
+  changeIdentity: true,
+  leasesRead: "with the barrier",
   awaitLeases: true,
   changeWarning: true,
-  repeatReplicated: true,
+  failedReplicated: true,
 };
 
 /** What happens around the nodes. */
@@ -79,7 +85,7 @@ export interface World {
   /** Sessions of A and of B, and renewals in each. */
   readonly sessions: readonly [number, number];
   readonly renewals: number;
-  /** Revocations that are attempted, by whichever node. */
+  /** Revocations that are attempted, by whichever node; several attempts of one node may share a transaction and its barrier. */
   readonly changes: number;
   /** Waits for the standby that are cancelled. */
   readonly cancels: number;
@@ -132,7 +138,15 @@ interface Node {
   readonly read: Read | null;
   readonly renewals: number;
   readonly renewal: Renewal | null;
+  /** What a transaction that has not committed has read, if it reads the leases. */
+  readonly begun: Begun | null;
   readonly change: Change | null;
+}
+
+interface Begun {
+  readonly server: Server;
+  /** The lease of the other node. */
+  readonly lease: Lease | null;
 }
 
 type Cached = "nothing" | "live" | "revoked";
@@ -157,11 +171,12 @@ interface Renewal {
   readonly isEchoed: boolean;
 }
 
-/** A revocation that is committed, or that found the key revoked, and that is not answered yet. */
+/** A transaction of revocations that is committed and not answered yet: one has revoked the key, or all found it revoked. */
 interface Change {
   readonly number: number;
   readonly server: Server;
   readonly isRepeat: boolean;
+  readonly begun: Begun | null;
   /** Whether a barrier was sent in this session. */
   readonly isSent: boolean;
   /** The lease of the other node that the barrier met, if it is not accounted for. */
@@ -204,6 +219,7 @@ function initial({ used }: Protocol, { start, changes, cancels }: World): State 
     read: null,
     renewals: 0,
     renewal: null,
+    begun: null,
     change: null,
   };
   const rest = { isAnswered: false, changes, cancels, isWrong: false };
@@ -334,6 +350,7 @@ function endSession(state: State, i: number, { dropAtJoin }: Protocol): State {
     read: dropAtJoin ? null : read && { ...read, isJoined: false },
     renewals: 0,
     renewal: null,
+    begun: null,
     change: change && { ...change, isSent: false, missing: null },
   });
 }
@@ -523,32 +540,48 @@ function answerVerify(state: State, label: string, value: "live" | "revoked"): S
 
 // Changes.
 
-function change(state: State, i: number, node: Node, { changeWarning, guardFills }: Protocol, world: World): Steps {
-  if (node.change !== null) {
-    if (state.changes === 0) return [];
-    return [{ label: "answers CHANGE_UNCONFIRMED", state: update(state, i, { change: null }) }];
-  }
+function change(state: State, i: number, node: Node, protocol: Protocol, world: World): Steps {
   if (state.changes === 0) return [];
-  const begun = { ...state, changes: state.changes - 1 };
-  const forgotten = forget(node, guardFills);
-  return dataServers(state, i, world).flatMap((server) => {
-    const made = (isRepeat: boolean): Change => ({
-      number: state.changes,
-      server,
-      isRepeat,
-      isSent: false,
-      missing: null,
+  if (node.change !== null) return [{ label: "answers CHANGE_UNCONFIRMED", state: update(state, i, { change: null }) }];
+  const { begun } = node;
+  if (protocol.leasesRead === "before the commit" && begun === null) {
+    return dataServers(state, i, world).map((server) => {
+      const lease = state[server].leases[otherOf(i)] ?? null;
+      return { label: `reads the leases on ${server}`, state: update(state, i, { begun: { server, lease } }) };
     });
-    if (state[server].isRevoked) {
-      const found = { ...forgotten, change: made(true) };
-      return [{ label: `finds the key revoked on ${server}`, state: update(begun, i, found) }];
-    }
-    return commit(begun, server, world, (tables) => ({ ...tables, isRevoked: true })).map((done) => {
-      const told = notify(done.state, server, { type: "news" });
-      const isUnconfirmed = changeWarning && done.isCancelled;
-      const after = { ...forgotten, change: isUnconfirmed ? null : made(false) };
-      return { label: `revokes the key on ${server}${suffix(done)}`, state: update(told, i, after) };
-    });
+  }
+  const servers = begun === null ? dataServers(state, i, world) : [begun.server];
+  const attempts = Array.from({ length: state.changes }, (_, index) => index + 1);
+  return servers.flatMap((server) =>
+    attempts.flatMap((count) => transact(state, i, node, server, count, protocol, world)),
+  );
+}
+
+/** Commits a transaction of several attempts: the first revokes the key, unless it is revoked already; the others find it revoked. */
+function transact(
+  state: State,
+  i: number,
+  node: Node,
+  server: Server,
+  count: number,
+  { changeWarning, failedReplicated, guardFills }: Protocol,
+  world: World,
+): Steps {
+  const isRepeat = state[server].isRevoked;
+  const started = { ...state, changes: state.changes - count };
+  const done =
+    isRepeat && !failedReplicated
+      ? [{ state: started, isCancelled: false }]
+      : commit(started, server, world, (tables) => (isRepeat ? tables : { ...tables, isRevoked: true }));
+  const what = isRepeat ? `finds the key revoked on ${server}` : `revokes the key on ${server}`;
+  const others = count === 1 ? "" : `, with ${count - 1} more in the transaction`;
+  return done.map((committed) => {
+    const told = isRepeat ? committed.state : notify(committed.state, server, { type: "news" });
+    const isUnconfirmed = changeWarning && committed.isCancelled;
+    const { begun } = node;
+    const change: Change = { number: state.changes, server, isRepeat, begun, isSent: false, missing: null };
+    const after = { ...forget(node, guardFills), begun: null, change: isUnconfirmed ? null : change };
+    return { label: `${what}${others}${suffix(committed)}`, state: update(told, i, after) };
   });
 }
 
@@ -573,23 +606,18 @@ function sendBarrier(
   protocol: Protocol,
   world: World,
 ): Steps {
-  const { barrierOver, barrierIdentity, repeatReplicated } = protocol;
-  const over = { change: [change.server], data: dataServers(state, i, world), feed: [feed] };
-  return over[barrierOver].flatMap((server) => {
-    const mustWait = change.isRepeat && repeatReplicated;
-    const sent = mustWait ? commit(state, server, world, (tables) => tables) : [{ state, isCancelled: false }];
-    return sent.map((done) => {
-      const label = `sends a barrier over ${server}${suffix(done)}`;
-      if (done.isCancelled) return { label, state: update(done.state, i, { change: null }) };
-      const told = notify(done.state, server, { type: "barrier", session, number: change.number }, otherOf(i));
-      if (barrierIdentity && server !== feed) {
-        const ended = update(endSession(told, i, protocol), i, { change: null });
-        return { label: `${label}: another server, answers CHANGE_UNCONFIRMED`, state: ended };
-      }
-      const lease = done.state[server].leases[otherOf(i)] ?? null;
-      const missing = lease && { ...lease, waited: 0 };
-      return { label, state: update(told, i, { change: { ...change, isSent: true, missing } }) };
-    });
+  const { barrierOver, barrierIdentity, changeIdentity } = protocol;
+  const over = { data: dataServers(state, i, world), feed: [feed] };
+  return over[barrierOver].map((server) => {
+    const label = `sends a barrier over ${server}`;
+    const told = notify(state, server, { type: "barrier", session, number: change.number }, otherOf(i));
+    if ((barrierIdentity && server !== feed) || (changeIdentity && server !== change.server)) {
+      const ended = update(endSession(told, i, protocol), i, { change: null });
+      return { label: `${label}: another server, answers CHANGE_UNCONFIRMED`, state: ended };
+    }
+    const lease = change.begun === null ? (state[server].leases[otherOf(i)] ?? null) : change.begun.lease;
+    const missing = lease && { ...lease, waited: 0 };
+    return { label, state: update(told, i, { change: { ...change, isSent: true, missing } }) };
   });
 }
 
@@ -700,9 +728,9 @@ function keyOf(state: State, { connections, sessions: [ofA, ofB] }: World): stri
 }
 
 function nodeKey(node: Node): string {
-  const { feed, session, queue, isJoining, lease, isProven, cache, read, renewals, renewal, change } = node;
+  const { feed, session, queue, isJoining, lease, isProven, cache, read, renewals, renewal, begun, change } = node;
   const own = `${feed}${session}${+isJoining}${lease}${+isProven}${cache.charAt(0)}${renewals}`;
-  return `${own},${readKey(read)},${renewalKey(renewal)},${changeKey(change)},${queue.map(notificationKey).join("")}`;
+  return `${own},${readKey(read)},${renewalKey(renewal)},${begunKey(begun)}${changeKey(change)},${queue.map(notificationKey).join("")}`;
 }
 
 const leaseKey = (lease: Lease | null) => (lease === null ? "-" : `${lease.session}${lease.renewals}`);
@@ -713,10 +741,12 @@ const readKey = (read: Read | null) =>
 const renewalKey = (renewal: Renewal | null) =>
   renewal === null ? "" : `${renewal.number}${renewal.age}${+renewal.isLate}${+renewal.isExecuted}${+renewal.isEchoed}`;
 
+const begunKey = (begun: Begun | null) => (begun === null ? "" : `${begun.server}${leaseKey(begun.lease)}`);
+
 const changeKey = (change: Change | null) =>
   change === null
     ? ""
-    : `${change.number}${change.server}${+change.isRepeat}${+change.isSent}${missingKey(change.missing)}`;
+    : `${change.number}${change.server}${+change.isRepeat}${begunKey(change.begun)}${+change.isSent}${missingKey(change.missing)}`;
 
 const missingKey = (missing: Missing | null) => (missing === null ? "" : `${leaseKey(missing)}${missing.waited}`);
 

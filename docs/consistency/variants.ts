@@ -68,7 +68,7 @@ export const SMALL: readonly Variant[] = [
   variant(
     "as before, PgBouncer moved (5b)",
     BARRIER_ELSEWHERE,
-    { renewalOver: "feed", barrierOver: "feed", readIdentity: false },
+    { renewalOver: "feed", barrierOver: "feed", changeIdentity: false, readIdentity: false },
     { ...ONE_SESSION, connections: "moved" },
   ),
   variant(
@@ -77,8 +77,21 @@ export const SMALL: readonly Variant[] = [
     { renewalOver: "feed" },
     { ...ACCEPTS, start: "split", sessions: [2, 1] },
   ),
-  variant("barrier over the feed", BARRIER_ELSEWHERE, { barrierOver: "feed" }, ONE_SESSION),
-  variant("barrier over another data connection", BARRIER_ELSEWHERE, { barrierOver: "data" }, ONE_SESSION),
+  variant("barrier over the feed", BARRIER_ELSEWHERE, { barrierOver: "feed", changeIdentity: false }, ONE_SESSION),
+  variant("barrier without the identity of the change", BARRIER_ELSEWHERE, { changeIdentity: false }, ONE_SESSION),
+  variant(
+    "leases read before the commit",
+    [
+      "A: reads the leases on S1",
+      "B: listens on S1 and inserts its row",
+      "B: S1 executes a read: live",
+      "A: revokes the key on S1",
+      "A: answers that the key is revoked",
+      FROM_CACHE,
+    ],
+    { leasesRead: "before the commit" },
+    { start: "alone", sessions: [1, 2] },
+  ),
   variant(
     "barrier without identity",
     [
@@ -121,7 +134,7 @@ export const SMALL: readonly Variant[] = [
     { start: "alone", sessions: [2, 1], cancels: 1 },
   ),
   variant(
-    "repeat without a replicated barrier",
+    "failed changes without a replicated transaction",
     [
       "revokes the key on S1, its wait for the standby is cancelled",
       "finds the key revoked on S1",
@@ -129,7 +142,7 @@ export const SMALL: readonly Variant[] = [
       "listens on S2",
       FROM_CACHE,
     ],
-    { repeatReplicated: false },
+    { failedReplicated: false },
     { start: "alone", sessions: [2, 1], changes: 2, cancels: 1 },
   ),
   variant("limit: S1 accepts commits after the failover", BY_OLD_PRIMARY, {}, { ...SPLIT, oldPrimary: "accepts" }),
