@@ -1,9 +1,9 @@
-import type { Sql } from "postgres";
 import type { Change, ChangeVerb } from "../domain/change.ts";
 import type { ApiKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Insertion, KeyMutation, KeyName, KeyStore } from "../keys/ports.ts";
-import { awaitPropagation, type Commit, changeRow, type RanOn } from "./cluster/change-committer.ts";
+import { awaitPropagation, type Commit } from "./cluster/change-committer.ts";
+import type { KeyStatement } from "./cluster/group-commit.ts";
 import type { Database } from "./connection/pool.ts";
 import { execute } from "./connection/prepared.ts";
 import { batchGets } from "./keys/batch-gets.ts";
@@ -33,9 +33,8 @@ export function createKeyStore({ reads, lists }: KeyDatabases, commit: Commit, c
     list: (query, now) => lists.run((sql) => listKeys(sql, query, now), "keys.list"),
     change: async (name, change, principal, now) => {
       const commitChange = URGENT.has(change.verb) ? commitUrgent : commit;
-      const committed = await commitChange((sql, ranOn) => changeKey(sql, name, change, principal, now, ranOn), {
+      const committed = await commitChange(changeOf(name, change, principal, now), {
         statement: `keys.${change.verb}`,
-        isMade: ({ made }) => made.length > 0,
         invalidates: { keyIds: [name.keyId], digests: [] },
         changesOf: ({ made }) => made,
       });
@@ -47,20 +46,24 @@ export function createKeyStore({ reads, lists }: KeyDatabases, commit: Commit, c
 /** Changes that take rights away. */
 const URGENT: ReadonlySet<ChangeVerb> = new Set(["revoke", "disable"]);
 
-/** Returns the key after the change, or as it is if it needs none; and the change that was made. Without a key, the condition did not hold. */
-async function changeKey(
-  sql: Sql,
-  name: KeyName,
-  change: KeyMutation,
-  principal: Principal,
-  now: Date,
-  ranOn: RanOn,
-): Promise<{ readonly key: ApiKey | null; readonly made: readonly Change[] }> {
-  const statement = mutationOf(name, change, principal, now);
-  const row = await changeRow<ChangedRow | NoRow>(execute(sql, statement), ranOn);
-  if (row["before.keyId"] === null) return { key: null, made: [] };
-  const made = toChange(change.verb, row, principal);
-  return made === null ? { key: keyBefore(row), made: [] } : { key: made.after ?? made.before, made: [made] };
+interface ChangedKey {
+  /** The key after the change, or as it is if it needs none. Null if the condition did not hold. */
+  readonly key: ApiKey | null;
+  /** The change that was made. */
+  readonly made: readonly Change[];
+}
+
+function changeOf(name: KeyName, change: KeyMutation, principal: Principal, now: Date): KeyStatement<ChangedKey> {
+  const execution = mutationOf(name, change, principal, now);
+  return {
+    keyId: name.keyId,
+    query: (sql) => execute(sql, execution),
+    resultOf: (row: ChangedRow | NoRow) => {
+      if (row["before.keyId"] === null) return { key: null, made: [] };
+      const made = toChange(change.verb, row, principal);
+      return made === null ? { key: keyBefore(row), made: [] } : { key: made.after ?? made.before, made: [made] };
+    },
+  };
 }
 
 function insertedKeyIds(insertions: readonly Insertion[]): string[] {

@@ -100,10 +100,12 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const orReserve = (pool: Pool): Database => ({ run: (work) => (pool.isBusy ? reserve : pool).run(work) });
   const urgent = { urgentChanges: orReserve(database), urgentReads: orReserve(reads) };
   const { url, prepareSchema } = server;
-  return { url, database, lists, reads, reserve, ...urgent, prepareSchema, disconnect, close };
+  return { url, prepare, database, lists, reads, reserve, ...urgent, prepareSchema, disconnect, close };
 }
 
-type Databases = Readonly<Record<"database" | "lists" | "reads" | "urgentChanges" | "urgentReads", Database>>;
+type Databases = Readonly<Record<"database" | "lists" | "reads" | "urgentChanges" | "urgentReads", Database>> & {
+  readonly prepare: boolean;
+};
 
 const NOTHING = () => undefined;
 
@@ -128,8 +130,8 @@ function assemble(
   const options = cacheOptions(config, coherence, tracing);
   const reader = new VerificationCache(findKeysIn(reads), options, findKeysIn(open(databases.urgentReads)));
   coherence.cache = reader;
-  const propagated = propagating(database, membership.propagation);
-  const urgent = propagating(open(databases.urgentChanges), membership.propagation);
+  const propagated = propagating(database, membership.propagation, databases.prepare);
+  const urgent = propagating(open(databases.urgentChanges), membership.propagation, databases.prepare);
   const ofKeys = (commit: Commit) =>
     observed(
       invalidating(commit, (change) => reader.invalidate(change)),

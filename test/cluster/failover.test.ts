@@ -4,10 +4,16 @@ import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { type ChangeWork, propagating } from "../../src/postgres/cluster/change-committer.ts";
 import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
+import type { KeyStatement } from "../../src/postgres/cluster/group-commit.ts";
 import { createRenewLease, sendBarrier } from "../../src/postgres/cluster/leases.ts";
 import { Pool } from "../../src/postgres/connection/pool.ts";
 import { lsn, serverId } from "../../src/postgres/connection/server-position.ts";
+import { createKeyStore } from "../../src/postgres/key-store.ts";
+import { newKey } from "../postgres/new-keys.ts";
+import { UNKNOWN_KEY_ID } from "../support/conformance.ts";
 import { eventually } from "../support/keyhold.ts";
+import { noNodes } from "../support/no-cluster.ts";
+import { operator } from "../support/principal.ts";
 import { type PostgresServer, startPrimary } from "../support/standby.ts";
 import { newNode, TTL } from "./nodes.ts";
 
@@ -66,9 +72,17 @@ test("a change that a pooler runs on another server than its barrier is unconfir
   await node.membership.join();
   const pool = new Pool({ url: primary.url(), maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const [other] = await promoted.admin`SELECT ${serverId(promoted.admin)} AS server`;
+  const commit = propagating(pool, node.membership.propagation);
   const work: ChangeWork<void> = async (_sql, ranOn) => ranOn(other?.server);
-  const { propagated } = await propagating(pool, node.membership.propagation)(work, { isMade });
-  await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
+  const change: KeyStatement<null> = {
+    keyId: UNKNOWN_KEY_ID,
+    query: (sql) => sql`SELECT ${other?.server}::text AS server`,
+    resultOf: () => null,
+  };
+  for (const made of [work, change]) {
+    const { propagated } = await commit<unknown>(made, {});
+    await expect(propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
+  }
   await pool.close();
 });
 
@@ -160,6 +174,54 @@ test("a change whose wait for the synchronous standby is cancelled is unconfirme
   await repeating;
   await pool.close();
 });
+
+test("changes of a transaction whose wait for the standby is cancelled are unconfirmed, and no others", async () => {
+  const node = await newNode(primary.url(), "a");
+  await node.membership.join();
+  const pool = new Pool({ url: primary.url(), maxConnections: 2, statementTimeout: 10_000, prepare: true });
+  const store = createKeyStore({ reads: pool, lists: pool }, propagating(pool, node.membership.propagation));
+  const keys = [newKey({ kind: "issued" }), newKey({ kind: "issued" })];
+  await store.insert(keys);
+  const [one = "", two = ""] = keys.map(({ key }) => key.keyId);
+  const rename = (keyId: string, name: string) =>
+    store.change({ keyId, kind: null }, { verb: "update", name }, operator, new Date());
+  await standby.pause();
+  const together = [rename(one, "a"), rename(two, "b"), rename(UNKNOWN_KEY_ID, "c")];
+  const outcomes = Promise.allSettled(together);
+  await eventually(async () => (await waitingForStandby()).length === 1);
+  const later = rename(one, "d");
+  await primary.admin`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'`;
+  expect(await outcomes).toMatchObject(
+    [[one], [two], []].map((changedKeyIds) => ({ reason: { code: "CHANGE_UNCONFIRMED", changedKeyIds } })),
+  );
+  await standby.resume();
+  await later;
+  await pool.close();
+});
+
+test("a change without effect waits for the standby, whether it locks its key or not", async () => {
+  const pool = new Pool({ url: primary.url(), maxConnections: 2, statementTimeout: 10_000, prepare: true });
+  const [one, two] = [0, 1].map(() => createKeyStore({ reads: pool, lists: pool }, propagating(pool, noNodes)));
+  const key = newKey({ kind: "issued" });
+  await one?.insert([key]);
+  await standby.pause();
+  let done = 0;
+  const changes = [
+    one?.change({ keyId: UNKNOWN_KEY_ID, kind: null }, { verb: "enable" }, operator, new Date()),
+    two?.change({ keyId: key.key.keyId, kind: null }, { verb: "enable" }, operator, new Date()),
+  ].map((change) => change?.then(() => done++));
+  await eventually(async () => (await waitingForStandby()).length === 2);
+  expect(done).toBe(0);
+  await standby.resume();
+  await Promise.all(changes);
+  await pool.close();
+});
+
+/** The changes whose commits wait for the standby. */
+function waitingForStandby() {
+  return primary.admin`
+    SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'keyhold'`;
+}
 
 test("a renewal whose wait for the synchronous standby is cancelled is not replicated", async () => {
   const renewLease = createRenewLease(primary.url());

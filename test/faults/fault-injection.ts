@@ -6,6 +6,7 @@ import { DatabaseHistory } from "../../src/cluster/history.ts";
 import { Lease } from "../../src/cluster/lease.ts";
 import { Membership } from "../../src/cluster/membership.ts";
 import { type Checkout, Pool, type Work } from "../../src/postgres/connection/pool.ts";
+import { rememberSchema, schemaOf } from "../../src/postgres/connection/session-settings.ts";
 import { KeyLoader } from "../../src/verify/cache/key-loader.ts";
 import type { FaultName } from "./faults.ts";
 
@@ -65,7 +66,7 @@ export const DEFECTS = {
     wrapWork((sql, work) => work(sql, { isReplicationCancelled: false }));
   },
   /** The retry of an executed change is acknowledged even if the standby may not have the change. */
-  "durable barrier": () => {
+  "durable repeat": () => {
     wrapWork((sql, work, checkout) => work(withoutMessages(sql), checkout));
   },
   /** A database is accepted even if it lacks changes. */
@@ -100,12 +101,20 @@ function wrapWork(serve: <T>(sql: Sql, work: Work<T>, checkout: Checkout) => Pro
   };
 }
 
-/** Removes the barrier's message, which makes its transaction wait for replication. */
+const MESSAGE = /pg_logical_emit_message\([^)]*\)/;
+
+/** Removes the messages of barriers and of changes without effect, which make their transactions wait for replication. */
 function withoutMessages(sql: Sql): Sql {
-  return new Proxy(sql, {
+  const without = new Proxy(sql, {
     apply: (target, self, args) => {
       const isMessage = String(args[0]?.[0]).startsWith("pg_logical_emit_message");
       return isMessage ? target`` : Reflect.apply(target, self, args);
     },
+    get: (target, name) =>
+      name === "unsafe"
+        ? (text: string, ...rest: []) => target.unsafe(text.replace(MESSAGE, "NULL"), ...rest)
+        : Reflect.get(target, name),
   });
+  rememberSchema(without, { isStandby: false, schema: schemaOf(sql) });
+  return without;
 }

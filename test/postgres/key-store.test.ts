@@ -16,8 +16,9 @@ function listening() {
   const changed = (change: KeyChange) => void told.push(change);
   const committing = (database: Database) => invalidating(propagating(database, propagation), changed);
   const propagation: Propagation = {
-    begin: async () => {
+    begin: async (send) => {
       told.push("begin");
+      await send(null);
       return { history: "", done: null };
     },
     confirm: async () => void told.push("confirm"),

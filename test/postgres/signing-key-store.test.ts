@@ -112,6 +112,6 @@ test("a rotation whose connection is cut at any point is executed or not, and it
     if (!isCut) break;
   }
   expect(new Set(outcomes)).toEqual(
-    new Set(["DATABASE_UNAVAILABLE, not made", "DATABASE_UNAVAILABLE, made", "made, made"]),
+    new Set(["DATABASE_UNAVAILABLE, not made", "DATABASE_UNAVAILABLE, made", "CHANGE_UNCONFIRMED, made", "made, made"]),
   );
 });

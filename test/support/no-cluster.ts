@@ -3,7 +3,10 @@ import type { ServerObserver } from "../../src/cluster/server-id.ts";
 
 /** A propagation for tests without other nodes: changes are not propagated. */
 export const noNodes: Propagation = {
-  begin: async () => ({ history: "", done: Promise.resolve() }),
+  begin: async (send) => {
+    await send(null);
+    return { history: "", done: Promise.resolve() };
+  },
   confirm: async () => undefined,
   isAcknowledgedByAll: () => true,
 };

@@ -29,6 +29,9 @@ export function timeline(sql: Sql): Fragment {
  * Wraps a statement that changes and returns rows (`INSERT`, `UPDATE` or `DELETE … RETURNING`) so that each row also contains the server
  * that ran it; if nothing was changed, the result is one row with the server alone. A separate statement might run on another server
  * behind a pooler. `before` is a query that the statement reads, written as in `WITH` and followed by a comma.
+ *
+ * A statement that changes nothing writes a message, so that its commit waits for the synchronous standbys too: it may have found an
+ * earlier change that they do not have.
  */
 export function withServer<F extends string | Fragment>(
   sql: Tag<F>,
@@ -37,7 +40,9 @@ export function withServer<F extends string | Fragment>(
 ): F {
   return sql`
     WITH ${before} changed AS (${change})
-    SELECT ${serverId(sql)} AS server, changed.* FROM (VALUES (1)) AS one LEFT JOIN changed ON true`;
+    SELECT ${serverId(sql)} AS server, changed.*,
+      CASE WHEN pg_current_xact_id_if_assigned() IS NULL THEN pg_logical_emit_message(true, 'keyhold', 'unchanged') END AS written
+    FROM (VALUES (1)) AS one LEFT JOIN changed ON true`;
 }
 
 /** A row of `withServer`. The other columns are null if nothing was changed. */

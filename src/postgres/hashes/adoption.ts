@@ -1,7 +1,8 @@
 import type { Change } from "../../domain/change.ts";
 import type { Adoption, StoreAdoption } from "../../hashing/adopter.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { type ChangeWork, type Commit, changeRow } from "../cluster/change-committer.ts";
+import type { Commit } from "../cluster/change-committer.ts";
+import type { KeyStatement } from "../cluster/group-commit.ts";
 import { hex } from "../connection/array-types.ts";
 import { text } from "../connection/fragments.ts";
 import { type Execution, execute } from "../connection/prepared.ts";
@@ -19,14 +20,13 @@ import { active } from "../keys/expiry.ts";
 export function createAdoptionStore(commit: Commit, clock: Clock): StoreAdoption {
   return async (adoption, principal) => {
     const now = new Date(clock.now());
-    const work: ChangeWork<Change | null> = async (sql, ranOn) => {
-      const row = await changeRow<ChangedRow | NoRow>(execute(sql, adoptKey(adoption, now)), ranOn);
-      return row["before.keyId"] === null ? null : toChange("adopt", row, principal);
+    const change: KeyStatement<Change | null> = {
+      keyId: adoption.keyId,
+      query: (sql) => execute(sql, adoptKey(adoption, now)),
+      resultOf: (row: ChangedRow | NoRow) => (row["before.keyId"] === null ? null : toChange("adopt", row, principal)),
     };
-    const { result } = await commit(work, {
+    const { result } = await commit(change, {
       statement: "keys.adopt",
-      neverCached: true,
-      isMade: (made) => made !== null,
       changesOf: (made) => (made === null ? [] : [made]),
     });
     return result === null ? "already" : "adopted";

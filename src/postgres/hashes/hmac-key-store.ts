@@ -11,9 +11,8 @@ export function createHmacKeyStore(
   { database, lists }: Readonly<Record<"database" | "lists", Database>>,
   commit: Commit,
 ): HmacKeyStore {
-  const isMade = ({ hmacKeyId }: { readonly hmacKeyId: string | null }) => hmacKeyId !== null;
   const change = async (statement: string, fragment: (sql: Sql) => Fragment) =>
-    isMade(await commitRow(commit, statement, fragment, isMade));
+    (await commitRow<{ readonly hmacKeyId: string | null }>(commit, statement, fragment)).hmacKeyId !== null;
   const find = async (hmacKeyId: string): Promise<HmacKeyRecord | null> => {
     const rows = await database.run(
       (sql) => sql<HmacKeyRecord[]>`

@@ -1,9 +1,9 @@
 import type { Sql } from "postgres";
 import type { StoredKey } from "../../domain/key.ts";
 import type { KeyName } from "../../keys/ports.ts";
+import { Batcher } from "../../lib/batcher.ts";
 import type { Database } from "../connection/pool.ts";
 import { ownSession } from "../connection/session-settings.ts";
-import { Batcher } from "./batch.ts";
 import { type KeyRow, type SecretsRow, STORED_KEY_COLUMNS, toStoredKey } from "./rows.ts";
 
 /** With two, a late caller need not wait for the statement in flight. */

@@ -1,10 +1,11 @@
 import type { Change } from "../../domain/change.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Insertion, NewKey } from "../../keys/ports.ts";
+import { Batcher } from "../../lib/batcher.ts";
 import type { KeyChange } from "../../verify/reader.ts";
-import type { Commit, Committed } from "../cluster/change-committer.ts";
+import type { Commit } from "../cluster/change-committer.ts";
+import type { Committed } from "../cluster/propagate.ts";
 import { wasRolledBack } from "../connection/errors.ts";
-import { Batcher } from "./batch.ts";
 import { COPY_ROWS, insertKeys } from "./insert.ts";
 
 /** With two, the second of two callers need not wait for the commit of the first. With 64 clients the throughput equals that of one. */

@@ -10,7 +10,7 @@ import { ownSession } from "../connection/session-settings.ts";
 /** Creates the store of signing keys in PostgreSQL. A change resolves when no server uses the previous keys any more. */
 export function createSigningKeyStore(database: Database, commit: Commit, feed: ServerObserver): SigningKeyStore {
   const change = <R extends { readonly kid: string | null }>(statement: string, fragment: (sql: Sql) => Fragment) =>
-    commitRow<R>(commit, statement, fragment, ({ kid }) => kid !== null);
+    commitRow<R>(commit, statement, fragment);
   return {
     list: async () => {
       const expected = feed.server;

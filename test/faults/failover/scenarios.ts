@@ -213,6 +213,6 @@ export const DETECTED_BY: Readonly<Partial<Record<Defect, string>>> = {
   "server identity of changes": "5d",
   "lease of uncached verdicts": "2b",
   "cancelled replication": "7 15 s",
-  "durable barrier": "7 15 s",
+  "durable repeat": "7 15 s",
   rollback: "6",
 };

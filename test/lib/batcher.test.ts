@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Batcher } from "../../src/postgres/keys/batch.ts";
+import { Batcher } from "../../src/lib/batcher.ts";
 import { seededBy } from "../support/seeded.ts";
 
 const seeded = seededBy("KEYHOLD_GATHER_SEED");
