@@ -9,7 +9,7 @@ import { type Execution, type Prepared, prepared, type Values } from "../connect
 import { withServer } from "../connection/server-position.ts";
 import { canGrant, canManage, FINAL_EXPIRE_TIME, PRINCIPAL, valuesOf } from "./authorization.ts";
 import { active, latestTime, stillActive } from "./expiry.ts";
-import { KEY_COLUMNS, type KeyRow, storedReason, toApiKey } from "./rows.ts";
+import { KEY_COLUMNS, type KeyRow, storedReason, withReason } from "./rows.ts";
 
 /** A key before a change, and the columns that the change has set: none by a deletion, and null if the key needed no change. */
 export type ChangedRow = { readonly [C in keyof KeyRow as `before.${C}`]: KeyRow[C] } & {
@@ -37,7 +37,7 @@ function keyOf(row: ChangedRow, isAfter: boolean): ApiKey {
   const key: Partial<Record<keyof KeyRow, unknown>> = {};
   for (const { column, before } of COLUMNS)
     key[column] = isAfter && row[column] !== undefined ? row[column] : row[before];
-  return toApiKey(key as KeyRow);
+  return withReason(key as KeyRow);
 }
 
 /** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */

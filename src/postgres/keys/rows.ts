@@ -78,8 +78,13 @@ export interface KeyRow extends Omit<ApiKey, "revocationReason"> {
 
 /** Returns the key in a row, which may have further columns. */
 export function toApiKey(row: KeyRow): ApiKey {
-  const { revocationReason: reason, ...key } = pick(row, KEY_COLUMNS);
-  return { ...key, revocationReason: reason && (reason.slice(REASON_PREFIX.length) as RevocationReason) };
+  return withReason(pick(row, KEY_COLUMNS));
+}
+
+/** Returns the key in a row without further columns. */
+export function withReason(row: KeyRow): ApiKey {
+  const { revocationReason: reason } = row;
+  return { ...row, revocationReason: reason && (reason.slice(REASON_PREFIX.length) as RevocationReason) };
 }
 
 export function toStoredKey(row: KeyRow & SecretsRow): StoredKey {

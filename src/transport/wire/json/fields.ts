@@ -1,13 +1,19 @@
 import { type DescField, type DescMessage, type JsonObject, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { FieldMaskSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { FieldViolation, InvalidReason } from "../../../domain/errors.ts";
+import { memoizeByIdentity } from "../../../lib/memoize.ts";
 import { suggestion } from "../../../lib/nearest-name.ts";
 import { redactName } from "../../../lib/redact-name.ts";
 
 /** Returns the field with this name in the proto or in lowerCamelCase. */
-export function findField({ fields }: DescMessage, name: string): DescField | undefined {
-  return fields.find((field) => field.name === name || field.jsonName === name);
+export function findField(desc: DescMessage, name: string): DescField | undefined {
+  return fieldsOf(desc).get(name);
 }
+
+const fieldsOf = memoizeByIdentity(
+  ({ fields }: DescMessage) =>
+    new Map(fields.flatMap((field) => [field.jsonName, field.name].map((name) => [name, field]))),
+);
 
 /** Returns the name under which an object has a field, or would have it. */
 export function nameIn(json: JsonObject, { name, jsonName }: DescField): string {
