@@ -7,6 +7,7 @@ import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { withRequestIds } from "./request-ids.ts";
 import { type RetryOptions, withRetries } from "./retries.ts";
+import { withStream } from "./streams.ts";
 import { type TokenSource, withToken } from "./token.ts";
 import { type Fetch, fetchTransport } from "./transport.ts";
 
@@ -23,6 +24,11 @@ export interface KeyholdClientOptions {
   readonly fetch?: Fetch;
   /** Replaces `baseUrl` and `fetch`: another Connect transport, such as that of `@connectrpc/connect-node` for gRPC. */
   readonly transport?: Transport;
+  /**
+   * Whether the calls of `verifyApiKey` share one stream of `StreamVerify`: for services that verify thousands of credentials per second.
+   * Requires a `transport` that streams in both directions; `fetch` cannot. False by default.
+   */
+  readonly stream?: boolean;
 }
 
 /** A Connect client for each service of Keyhold. */
@@ -43,7 +49,7 @@ export interface KeyholdClient {
  * @example
  * const keyhold = createKeyholdClient({ baseUrl: "https://keys.example.com", token });
  * const { isValid } = await keyhold.apiKeys.verifyApiKey({ credential });
- * @throws `TypeError` if `baseUrl` is not an http or https URL.
+ * @throws `TypeError` if `baseUrl` is not an http or https URL, and for `stream` without a `transport`.
  */
 export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClient {
   const transport = transportOf(options);
@@ -57,8 +63,14 @@ export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClien
   };
 }
 
-function transportOf({ baseUrl, token, timeoutMs = 10_000, retry, fetch, transport }: KeyholdClientOptions): Transport {
+function transportOf(options: KeyholdClientOptions): Transport {
+  const { baseUrl, token, timeoutMs = 10_000, retry, fetch, transport, stream = false } = options;
+  if (stream && transport === undefined)
+    throw new TypeError(
+      "stream: requires a transport over HTTP/2, such as createGrpcTransport of @connectrpc/connect-node",
+    );
   const base = transport ?? fetchTransport(baseUrl, fetch);
   const authorized = token === undefined ? base : withToken(base, token);
-  return withRequestIds(withRetries(authorized, timeoutMs, retry === false ? { maxAttempts: 1 } : retry));
+  const streamed = stream ? withStream(authorized) : authorized;
+  return withRequestIds(withRetries(streamed, timeoutMs, retry === false ? { maxAttempts: 1 } : retry));
 }

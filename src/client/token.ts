@@ -1,5 +1,5 @@
 import type { Transport } from "@connectrpc/connect";
-import { withUnary } from "./transport.ts";
+import type { RequestHeaders } from "./transport.ts";
 
 /** A bearer token, or a function that returns one for each call, for example from a file or an identity provider. */
 export type TokenSource = string | (() => string | Promise<string>);
@@ -11,11 +11,17 @@ const BEARER_TOKEN = /^[\w.~+/-]+=*$/;
 export function withToken(transport: Transport, source: TokenSource): Transport {
   if (typeof source === "string") checkToken(source);
   const read = typeof source === "string" ? () => source : source;
-  return withUnary(transport, async (method, signal, timeoutMs, header, input, values) => {
+  const authorize = async (header: RequestHeaders) => {
     const headers = new Headers(header);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${checkToken(await read())}`);
-    return transport.unary(method, signal, timeoutMs, headers, input, values);
-  });
+    return headers;
+  };
+  return {
+    unary: async (method, signal, timeoutMs, header, input, values) =>
+      transport.unary(method, signal, timeoutMs, await authorize(header), input, values),
+    stream: async (method, signal, timeoutMs, header, input, values) =>
+      transport.stream(method, signal, timeoutMs, await authorize(header), input, values),
+  };
 }
 
 /** Checks the token before `Headers` does, whose error would quote it. */

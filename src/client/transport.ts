@@ -6,7 +6,10 @@ import { unreachableMessage } from "./unreachable.ts";
 
 export type Fetch = typeof globalThis.fetch;
 
-/** Returns a transport with another implementation of unary calls, the only kind that Keyhold has. */
+/** Headers of a call. */
+export type RequestHeaders = Parameters<Transport["unary"]>[3];
+
+/** Returns a transport with another implementation of unary calls. */
 export function withUnary(transport: Transport, unary: Transport["unary"]): Transport {
   return { unary, stream: (...call) => transport.stream(...call) };
 }

@@ -117,8 +117,10 @@ const CALLS = table<Row>([
   ),
 ]);
 
-test("the table has every RPC", () => {
-  const methods = Object.values(client).flatMap((service) => Object.keys(service));
+test("the table has every unary RPC", () => {
+  const methods = Object.values(client)
+    .flatMap((service) => Object.keys(service))
+    .filter((name) => name !== "streamVerify");
   expect(CALLS.map(({ name }) => name).sort()).toEqual(methods.sort());
 });
 

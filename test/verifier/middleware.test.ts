@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { inspect } from "node:util";
 import { ConnectError } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import express from "express";
 import { type FastifyRequest, fastify } from "fastify";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -34,6 +35,8 @@ beforeAll(async () => {
   );
   unreachable = createKeyVerifier({ baseUrl: `http://127.0.0.1:${await freePort()}`, retry: false });
 });
+
+const streaming = () => ({ transport: createGrpcTransport({ baseUrl: suite.server.url }), stream: true });
 
 /** Serves `/` for every valid credential, `/write` for a scope, and `/unreachable` with a verifier that cannot reach the server. */
 type Start = (verifier: Verifier) => Promise<{ readonly url: string; close(): Promise<unknown> }>;
@@ -83,13 +86,15 @@ async function listen(server: Server) {
 
 describe.for(
   table([
-    { name: "fastify", start: startFastify },
-    { name: "express", start: startExpress },
+    { name: "fastify", start: startFastify, over: () => ({ baseUrl: suite.server.url }) },
+    { name: "express", start: startExpress, over: () => ({ baseUrl: suite.server.url }) },
+    { name: "fastify over a stream", start: startFastify, over: streaming },
+    { name: "express over a stream", start: startExpress, over: streaming },
   ]),
-)("$name", ({ start }) => {
+)("$name", ({ start, over }) => {
   let app: Awaited<ReturnType<Start>>;
   beforeAll(async () => {
-    app = await start(createKeyVerifier({ baseUrl: suite.server.url }));
+    app = await start(createKeyVerifier(over()));
   });
   afterAll(() => app.close());
 
