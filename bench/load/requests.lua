@@ -22,6 +22,9 @@ function init(args)
     local content = body ~= "" and bytes(body) or nil
     requests[#requests + 1] = wrk.format(method, path ~= "-" and path or nil, with_own(own), content)
   end
+  -- Each round begins elsewhere, so that none repeats the first part of many requests.
+  math.randomseed(os.time())
+  place = math.random(#requests)
 end
 
 function request()

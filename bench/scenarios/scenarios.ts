@@ -27,11 +27,13 @@ import { signatureScenarios } from "./signatures.ts";
 import { streamScenarios } from "./streams.ts";
 import { tokenScenarios } from "./tokens.ts";
 import { verifyScenarios } from "./verify.ts";
+import { workingSetScenarios } from "./working-set.ts";
 
 /** All scenarios, in the order of the table. */
 export const SCENARIOS: readonly Scenario[] = [
   ...verifyScenarios,
   ...streamScenarios,
+  ...workingSetScenarios,
   ...goScenarios,
   ...peerScenarios,
   ...cpuScenarios,

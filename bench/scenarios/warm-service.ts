@@ -7,8 +7,8 @@ import { type Json, PATHS, post } from "../subject/client.ts";
 import { issueKeys, verifyAll } from "../subject/fill.ts";
 import { install } from "../subject/installation.ts";
 
-/** Number of keys that the load cycles through, all cached. */
-const KEYS = 1000;
+/** Number of keys that the load cycles through, all cached: more than the processor's caches hold. */
+const KEYS = 64_000;
 
 /** Starts the service with these variables, and with keys that were issued and verified through its API. */
 export const warmServiceWith = (environment: Readonly<Record<string, string>>) => async (fixture: Fixture) => {

@@ -4,7 +4,7 @@ import type { CallLog } from "./rpc.ts";
 
 /** Log fields of a verdict: the key, if the credential was identified, and the rejection reason. */
 export const logFieldsOf = memoize((verdict: Verdict): Readonly<Record<string, string>> => {
-  const { keyId } = verdict.valid ? verdict.key : verdict;
+  const { keyId } = verdict;
   return {
     ...(keyId !== null && { key_id: keyId }),
     verdict: verdict.valid ? "VALID" : verificationErrorOf(verdict.reason),

@@ -2,7 +2,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { type Identity, UNRESTRICTED } from "../domain/principal.ts";
 import type { RejectionReason, Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
-import { memoize } from "../lib/memoize.ts";
+import { memoizable, memoizeByIdentity } from "../lib/memoize.ts";
 import type { OidcVerifier } from "../token/oidc/verifier.ts";
 import type { Presentation } from "../verify/context.ts";
 import type { Authenticate } from "./guard.ts";
@@ -23,7 +23,8 @@ export function adminTokens(isAdminToken: (credential: string) => boolean, verif
 /** The same message for both: otherwise a thief would learn that the token is valid at another address. The log has the reason. */
 const UNEXPLAINED: readonly RejectionReason[] = ["IP_NOT_ALLOWED", "NOT_FOUND"];
 
-const toIdentity = memoize((verdict: Verdict): Identity => {
+/** Callers' verdicts are cached as objects. */
+const toIdentity = memoizeByIdentity((verdict: Verdict): Identity => {
   if (!verdict.valid) {
     const { reason, message, keyId } = verdict;
     const why = UNEXPLAINED.includes(reason) ? "" : `: ${message}`;
@@ -33,7 +34,7 @@ const toIdentity = memoize((verdict: Verdict): Identity => {
   const { keyId, restrictedToActorIds: actorIds } = verdict.key;
   const restrictions = actorIds === null ? UNRESTRICTED : { actorIds };
   const identity = { method: "admin-token", subject: keyId, keyId, secretVersion, scopes, restrictions } as const;
-  return expireTime === null ? identity : { ...identity, expireTime };
+  return memoizable(expireTime === null ? identity : { ...identity, expireTime });
 });
 
 /** Authenticates OIDC access tokens: every credential that no other method has claimed. */

@@ -9,10 +9,22 @@ export interface KeyLookup {
   readonly hashes?: readonly Uint8Array[];
   /** The key whose slow hash matches the credential, if a prefix finds it. */
   readonly matchedKeyId?: string;
+  /** Whether a token names the key, so that other tokens of it will look it up too. */
+  readonly isParent?: boolean;
 }
 
 /** The stored data that verification uses. */
-export type VerifiableRecord = StoredKey<VerifiableKey>;
+export type VerifiableRecord = StoredKey<VerifiableKey> & {
+  /** Undefined: it must not be cached. */
+  stamp?: Stamp;
+};
+
+/** Which changes what was read of a key includes: those counted in two buckets (`verify/cache/epochs.ts`). */
+export interface Stamp {
+  readonly ofKey: number;
+  readonly ofName: number;
+  readonly count: number;
+}
 
 /**
  * Returns the record that determines the verdict on a raw key with several: a revoked one, else the first to expire, else the oldest. A raw key

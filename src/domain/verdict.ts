@@ -1,5 +1,6 @@
 import type { JsonObject } from "../lib/json.ts";
 import type { VerifiableKey } from "./key.ts";
+import type { Stamp } from "./key-lookup.ts";
 
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
 
@@ -33,8 +34,26 @@ interface VerdictBase {
   readonly isStale?: true;
 }
 
+/** Forms of an answer that a protocol gives to a valid credential. */
+export const ANSWER_FORMS = ["JSON", "PROTO", "FORWARD_AUTH", "EXT_AUTHZ"] as const;
+
+export type AnswerForm = (typeof ANSWER_FORMS)[number];
+
+/** The encoded answers of a cached verdict, which are the same as long as the verdict is. */
+export interface EncodedAnswers {
+  /** The cache key of the credential. With `stamp` it identifies the verdict. */
+  readonly name: string;
+  readonly stamp: Stamp;
+  /** `responseSize` of the key with the scopes of the credential. */
+  readonly size: number;
+  /** Returns an answer that was kept; undefined if there is none. */
+  answer(form: AnswerForm): Buffer | undefined;
+  keep(form: AnswerForm, answer: Uint8Array): void;
+}
+
 export interface Valid extends VerdictBase {
   readonly valid: true;
+  readonly keyId: string;
   readonly credentialType: CredentialType;
   readonly key: VerifiableKey;
   /** The version of the key's secret that the credential is or was derived from. */
@@ -45,6 +64,8 @@ export interface Valid extends VerdictBase {
   readonly expireTime: Date | null;
   /** Set for derived tokens only. */
   readonly token: ValidToken | null;
+  /** Undefined if the verdict is not cached, or depends on how the credential is presented. */
+  readonly answers?: EncodedAnswers;
 }
 
 export interface Invalid extends VerdictBase {

@@ -55,11 +55,11 @@ export function parseDerivation(derivation: Derivation, { allowedClaims }: Token
  * Derives a token with at most the scopes, audience (empty: any) and lifetime of its parent. Errors are thrown, or reject if a signing key
  * had to be awaited.
  */
-export function deriveToken(context: DeriveContext, parent: Verdict, derivation: ParsedDerivation) {
+export function deriveToken(context: DeriveContext, credential: string, parent: Verdict, derivation: ParsedDerivation) {
   if (!parent.valid) throw credentialInvalid(parent);
   const { algorithm } = derivation;
   const content = contentOf(context, parent, derivation);
-  const cacheToken = context.cacheToken();
+  const cacheToken = context.cacheToken(credential);
   return andThen(MINTS[algorithm](content, context), (minted) => {
     const derived = toDerivedToken(content, minted);
     cacheToken(minted.token, algorithm, { ...content, expireTime: minted.expireTime });

@@ -271,8 +271,8 @@ export interface DeriveContext {
   readonly macaroonRoot: KeyRing;
   /** Returns the key to sign a JWT that expires at this time (milliseconds); a promise if the store must record the expiry first. */
   signer(expireTime: number): MaybePromise<ActiveSigningKey>;
-  /** Called before the signing key is read, because a token must not be cached if that key is revoked meanwhile. */
-  cacheToken(): CacheToken;
+  /** Called with the parent, before the signing key is read: a token must not be cached if that key is revoked meanwhile. */
+  cacheToken(parent: string): CacheToken;
 }
 
 /** Caches a derived token, so that its first verification need not check its signature. `content` is what the token states. */

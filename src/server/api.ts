@@ -21,10 +21,10 @@ export function createVerifyContext(
   { adopt }: Pick<Adopter, "adopt">,
   logger: Pick<FastifyBaseLogger, "error">,
 ): VerifyContext {
-  const { findKey, findAll, findStale, findCached, identities } = reader;
+  const { findKey, findAll, findStale, credentials } = reader;
   const { publicKey, hasCurrentPublicKeys, lastPublicKey } = signing;
   return {
-    ...{ findKey, findAll, findStale, findCached, identities },
+    ...{ findKey, findAll, findStale, credentials },
     ...{ publicKey, hasCurrentPublicKeys, lastPublicKey },
     clock: keys.clock,
     shapes,
@@ -63,7 +63,7 @@ export function createApi(
     keys,
     derive: {
       ...{ clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
-      cacheToken: () => tokenCacher(context),
+      cacheToken: (parent) => tokenCacher(context, parent),
     },
     hmacKeys: hashing.hmacKeys,
     issuer,

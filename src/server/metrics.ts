@@ -123,7 +123,7 @@ function cacheMetrics({ reader }: Resources): Family[] {
     return samples("kind", { keys, credentials, negatives });
   };
   return [
-    counter("keyhold_cache_hits_total", "Key lookups served from the cache.", () => stats().hits),
+    counter("keyhold_cache_hits_total", "Lookups of credentials and keys served from the cache.", () => stats().hits),
     counter("keyhold_cache_misses_total", "Key lookups that read from the database.", () => stats().misses),
     counter("keyhold_cache_evictions_total", "Entries evicted to make room.", () => stats().evictions),
     counter(

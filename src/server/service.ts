@@ -16,6 +16,7 @@ import { requestPolicy } from "../transport/pipeline/host-check.ts";
 import type { ServerOptions } from "../transport/server.ts";
 import type { Checks } from "../transport/services/health.ts";
 import { BodyBudget } from "../transport/wire/request-body.ts";
+import { recentCredentials } from "../verify/cache/recent-credentials.ts";
 import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
 import { createApi, createVerifyContext, reserved, strictly } from "./api.ts";
@@ -91,7 +92,8 @@ export async function serve(
   };
   const strict = reserved(strictly(context), resources.reader);
   // Authenticating a caller is not counted as a verdict.
-  const verifyToken: VerifyToken = (credential, presentation) => verify(strict, credential, "default", presentation);
+  const callers = { ...strict, credentials: strict.credentials && recentCredentials(strict.credentials, MAX_CALLERS) };
+  const verifyToken: VerifyToken = (credential, presentation) => verify(callers, credential, "default", presentation);
   const guard = await configuredGuard(config, resources, verifyToken, meters.limits);
   const ports = await openPorts(config, {
     implementations: implementRpcs(api),
@@ -135,6 +137,9 @@ export async function serve(
   onFailure.move();
   return { url, gatewayUrl, metrics, close };
 }
+
+/** Maximum number of callers whose identities are kept as objects. */
+const MAX_CALLERS = 1_000;
 
 /** The setting applies to new keys only. */
 function compareAlgorithm({ signingAlgorithm }: Config, { activeAlgorithm }: Signing, logger: FastifyBaseLogger): void {

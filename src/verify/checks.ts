@@ -1,9 +1,9 @@
-import { isExpired, type KeySecret, type VerifiableKey } from "../domain/key.ts";
-import { type Invalid, invalid, type RejectionReason, type Valid } from "../domain/verdict.ts";
+import { isExpired, type VerifiableKey } from "../domain/key.ts";
+import { type Invalid, invalid, type RejectionReason, type Valid, type Verdict } from "../domain/verdict.ts";
 import { allowsAddress } from "../lib/cidr.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
 import type { Presentation } from "./context.ts";
-import type { Identified } from "./identified.ts";
+import type { Credential, SecretVersion } from "./identified.ts";
 
 /** The result of a check: why it fails, or whether it passes or does not apply. */
 export type Outcome = Invalid | "PASS" | "SKIPPED";
@@ -14,13 +14,36 @@ export type Outcome = Invalid | "PASS" | "SKIPPED";
  */
 export interface StateCheck {
   readonly name: "REVOCATION" | "EXPIRY";
-  run(key: VerifiableKey, secret: KeySecret | undefined, identified: Identified, now: number): Outcome;
+  run(key: VerifiableKey, secret: SecretVersion | undefined, identified: Credential, now: number): Outcome;
+}
+
+/** What the checks of a presentation read of a credential, which a cached one has without being decoded. */
+export interface Controls {
+  readonly isDisabled: boolean;
+  readonly allowedCidrs: readonly string[] | null;
+  /** The services that may accept a token; undefined: any. Null: it is the secret of a key, which has no audience. */
+  readonly audience: readonly string[] | undefined | null;
+  readonly scopes: readonly string[];
 }
 
 /** A check of a credential that is in force, where it is presented. */
 export interface AccessCheck {
   readonly name: "DISABLED" | "ADDRESS" | "AUDIENCE" | "SCOPES";
-  run(credential: Valid, presentation: Presentation): Outcome;
+  run(controls: Controls, presentation: Presentation, credential: Valid): Outcome;
+}
+
+export function controlsOf({ key, token, scopes }: Valid): Controls {
+  const { disableTime, allowedCidrs } = key;
+  return { isDisabled: disableTime !== null, allowedCidrs, audience: token === null ? null : token.audience, scopes };
+}
+
+/** Returns the verdict on a credential in force, where it is presented. */
+export function present(credential: Valid, controls: Controls, presentation: Presentation): Verdict {
+  for (const check of ACCESS_CHECKS) {
+    const outcome = check.run(controls, presentation, credential);
+    if (isFailure(outcome)) return outcome;
+  }
+  return credential;
 }
 
 /** The checks of a key that exists, in the order in which verification makes them, before `ACCESS_CHECKS`. */
@@ -49,13 +72,12 @@ export const STATE_CHECKS: readonly StateCheck[] = [
 export const ACCESS_CHECKS: readonly AccessCheck[] = [
   {
     name: "DISABLED",
-    run: (credential) =>
-      credential.key.disableTime === null ? "PASS" : denied("DISABLED", "the key is disabled", credential),
+    run: ({ isDisabled }, _, credential) =>
+      isDisabled ? denied("DISABLED", "the key is disabled", credential) : "PASS",
   },
   {
     name: "ADDRESS",
-    run: (credential, presentation) => {
-      const { allowedCidrs } = credential.key;
+    run: ({ allowedCidrs }, presentation, credential) => {
       if (allowedCidrs === null) return "SKIPPED";
       // Some presentations determine the address only when it is read.
       const { clientIp } = presentation;
@@ -67,10 +89,9 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
   },
   {
     name: "AUDIENCE",
-    run: (credential, { audience }) => {
-      // The secret of a key has no audience: only what is derived from it is made for one.
-      if (credential.token === null) return "SKIPPED";
-      const allowed = credential.token.audience;
+    run: ({ audience: allowed }, { audience }, credential) => {
+      // Only what is derived from the secret of a key is made for an audience.
+      if (allowed === null) return "SKIPPED";
       if (allowed?.length === 0)
         return denied("AUDIENCE_MISMATCH", "the caveats of the macaroon allow no audience", credential);
       if (audience === null) return "SKIPPED";
@@ -85,9 +106,9 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
   },
   {
     name: "SCOPES",
-    run: (credential, { requiredScopes }) => {
+    run: (controls, { requiredScopes }, credential) => {
       if (requiredScopes.length === 0) return "SKIPPED";
-      const missing = missingScopes(requiredScopes, credential.scopes);
+      const missing = missingScopes(requiredScopes, controls.scopes);
       if (missing.length === 0) return "PASS";
       const denial = denied("INSUFFICIENT_SCOPE", "the credential lacks required scopes", credential);
       return { ...denial, missingScopes: missing };
@@ -96,7 +117,7 @@ export const ACCESS_CHECKS: readonly AccessCheck[] = [
 ];
 
 function denied(reason: RejectionReason, message: string, credential: Valid): Invalid {
-  return { ...invalid(reason, message, credential.key.keyId), credential };
+  return { ...invalid(reason, message, credential.keyId), credential };
 }
 
 /** Returns whether an outcome is a rejection. */

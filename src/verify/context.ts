@@ -8,7 +8,8 @@ import type { FindByHash } from "../hashing/find-by-hash.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
-import type { IdentityCache } from "./identified.ts";
+import type { CachedCredential } from "./cache/cached-credential.ts";
+import type { Loaded } from "./identified.ts";
 import type { CacheMode, FindCached, FindKey, FindKeysOf } from "./reader.ts";
 
 /** What a credential is presented for. A `VerifyApiKeyRequest` is a presentation. */
@@ -31,16 +32,31 @@ export interface Verification {
   readonly isInBatch: boolean;
 }
 
+/** The cached credentials. */
+export interface Credentials {
+  /** Incremented when everything is evicted: what was identified before must not be cached. */
+  readonly generation: number;
+  /** Returns the cache key of a credential: a hash, computed once per call. */
+  nameOf(credential: string): string;
+  /** Returns undefined on a miss, or without a lease. */
+  find(name: string): CachedCredential | undefined;
+  /** Returns whether a cached credential is still as it was found, and may be used. */
+  isCurrent(cached: CachedCredential): boolean;
+  /** Finds a credential for a stale verdict. */
+  findStale(name: string): CachedCredential | undefined;
+  /** Caches a credential with its key, unless that may have changed since it was read, or `generation` has. */
+  set(name: string, loaded: Loaded, generation: number): void;
+  delete(name: string): void;
+}
+
 export interface VerifyContext {
   readonly findKey: FindKey;
   /** Finds every key that a raw key may be, by its digests and those of its hashes and prefixes. */
   readonly findAll: FindKeysOf;
   /** Finds cached keys for stale verdicts when `findKey` fails. */
   readonly findStale: FindCached;
-  /** Finds cached keys while they are current; undefined on a miss. */
-  readonly findCached: FindCached;
   /** Null: no credential is cached. */
-  readonly identities: IdentityCache | null;
+  readonly credentials: Credentials | null;
   readonly clock: Clock;
   readonly shapes: CredentialShapes;
   readonly issuer: string;

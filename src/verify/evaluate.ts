@@ -1,46 +1,22 @@
 import { mistakeIn } from "../credential/mistakes.ts";
 import { earlier } from "../domain/expiry.ts";
-import type { KeySecret } from "../domain/key.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import { memoizable, memoizeFirst } from "../lib/memoize.ts";
-import { ACCESS_CHECKS, isFailure, STATE_CHECKS } from "./checks.ts";
-import type { Presentation, VerifyContext } from "./context.ts";
-import { belongsTo, type Evaluated, type Identified, type Loaded } from "./identified.ts";
+import { controlsOf, isFailure, present, STATE_CHECKS } from "./checks.ts";
+import type { Presentation } from "./context.ts";
+import type { Credential, Identified, Loaded, SecretVersion } from "./identified.ts";
 
-/** Returns the verdict on a credential by its key. Fails closed: anything unknown is rejected. */
-export function evaluate({ clock }: VerifyContext, text: string, presentation: Presentation, loaded: Loaded): Verdict {
-  const { identified, stored } = loaded;
-  if (stored === null || !isKeyOf(identified, stored)) return notFound(text);
-  const now = clock.now();
-  const last = identified.last === loaded ? identified.last : undefined;
-  const secret = last?.secret ?? stored.secrets.find((secret) => belongsTo(identified, secret));
+/** Returns the verdict on a credential by its key. */
+export function evaluate(loaded: Loaded, presentation: Presentation, now: number): Verdict {
+  const { identified, stored, secret } = loaded;
   for (const check of STATE_CHECKS) {
     const outcome = check.run(stored.key, secret, identified, now);
     if (isFailure(outcome)) return outcome;
   }
   // Without a secret the first check has failed.
-  const credential = validBy(identified, stored, secret as KeySecret, last);
-  for (const check of ACCESS_CHECKS) {
-    const outcome = check.run(credential, presentation);
-    if (isFailure(outcome)) return outcome;
-  }
-  return credential;
-}
-
-/** Returns the verdict on a credential in force, the same object while its inputs are the same. */
-function validBy(
-  identified: Identified,
-  stored: VerifiableRecord,
-  secret: KeySecret,
-  last: Evaluated | undefined,
-): Valid {
-  if (last?.isRepeated === true) return last.verdict;
-  // Memoizable from the second time on, such as for the encoded response.
-  const isRepeated = last !== undefined;
-  const verdict = isRepeated ? memoizable({ ...last.verdict }) : credentialOf(identified, stored, secret);
-  identified.last = { identified, stored, secret, verdict, isRepeated };
-  return verdict;
+  const credential = credentialOf(identified, stored, secret as SecretVersion);
+  return present(credential, controlsOf(credential), presentation);
 }
 
 /** The verdict without a key. Memoizable, because anyone can ask for it: its log fields are formatted once. */
@@ -66,12 +42,13 @@ export function isKeyOf({ kind }: Identified, { key }: VerifiableRecord): boolea
 
 /** Returns what a credential is worth if its key and this secret are in force. */
 export function credentialOf(
-  { credentialType, token }: Identified,
+  { credentialType, token }: Credential,
   { key }: VerifiableRecord,
-  secret: Pick<KeySecret, "version" | "expireTime">,
+  secret: SecretVersion,
 ): Valid {
   return {
     valid: true,
+    keyId: key.keyId,
     credentialType,
     key,
     secretVersion: secret.version,

@@ -1,12 +1,19 @@
 import { classify } from "../credential/kinds.ts";
 import type { VerifiableKey } from "../domain/key.ts";
-import type { VerifiableRecord } from "../domain/key-lookup.ts";
 import type { CredentialType, Invalid, Valid, Verdict } from "../domain/verdict.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
-import { ACCESS_CHECKS, type AccessCheck, isFailure, type Outcome, STATE_CHECKS, type StateCheck } from "./checks.ts";
+import {
+  ACCESS_CHECKS,
+  type AccessCheck,
+  controlsOf,
+  isFailure,
+  type Outcome,
+  STATE_CHECKS,
+  type StateCheck,
+} from "./checks.ts";
 import type { Presentation, Verification, VerifyContext } from "./context.ts";
 import { credentialOf, isKeyOf, notFound } from "./evaluate.ts";
-import { belongsTo, type Identified, identifiedSecret } from "./identified.ts";
+import { identifiedSecret, type Loaded, withKey } from "./identified.ts";
 import { identify } from "./identify.ts";
 import { load } from "./load.ts";
 
@@ -55,7 +62,7 @@ async function explainCredential(
   const credentialType = classify(credential, context.shapes).type;
   const mode = "no-store";
   const call: Verification = { context, mode, caller: undefined, isInBatch: false };
-  const identified = await identify(call, credential);
+  const identified = await identify(context, credential);
   if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
   const first = [WELL_FORMED, signatureOf(credentialType)];
   const found = await load(call, credential, presentation, identified);
@@ -65,7 +72,7 @@ async function explainCredential(
     const absent = [failed("EXISTENCE", verdict), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
     return { verdict, credentialType, key: null, checks: [...first, ...absent] };
   }
-  return { ...explainKey(found.identified, stored, presentation, context.clock.now(), first), credentialType };
+  return { ...explainKey(withKey(found.identified, stored), presentation, context.clock.now(), first), credentialType };
 }
 
 /** Explains the same for the current secret of a key. Returns null if there is no such key. */
@@ -80,7 +87,7 @@ async function explainKeyId(
   const identified = { ...identifiedSecret(keyId, secret === undefined ? [] : [secret.digest]), kind: null };
   const credentialType = stored.key.kind === "issued" ? "ISSUED_API_KEY" : "IMPORTED_API_KEY";
   const first = skipped(["FORMAT", "SIGNATURE"], "no credential was sent");
-  return { ...explainKey(identified, stored, presentation, context.clock.now(), first), credentialType };
+  return { ...explainKey(withKey(identified, stored), presentation, context.clock.now(), first), credentialType };
 }
 
 const AFTER_EXISTENCE: readonly CheckName[] = [...STATE_CHECKS, ...ACCESS_CHECKS].map(({ name }) => name);
@@ -102,20 +109,21 @@ function signatureOf(credentialType: CredentialType): ExplainedCheck {
 }
 
 function explainKey(
-  identified: Identified,
-  stored: VerifiableRecord,
+  { identified, stored, secret }: Loaded,
   presentation: Presentation,
   now: number,
   first: readonly ExplainedCheck[],
 ): Omit<Explanation, "credentialType"> {
   const { key } = stored;
-  const secret = stored.secrets.find((candidate) => belongsTo(identified, candidate));
   // For the checks that do not depend on the secret.
   const lost = { version: identified.token?.secretVersion ?? 0, expireTime: null };
   const credential = credentialOf(identified, stored, secret ?? lost);
   const outcomes: [CheckName, Outcome][] = [
     ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, identified, now)]),
-    ...ACCESS_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(credential, presentation)]),
+    ...ACCESS_CHECKS.map(({ name, run }): [CheckName, Outcome] => [
+      name,
+      run(controlsOf(credential), presentation, credential),
+    ]),
   ];
   const verdict = outcomes.map(([, outcome]) => outcome).find(isFailure) ?? credential;
   const checks = outcomes.map(([name, outcome]) => describe(name, outcome, credential, presentation));

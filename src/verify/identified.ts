@@ -1,6 +1,7 @@
 import { isSameDigest, type KeyKind, type KeySecret, type SecretDigest } from "../domain/key.ts";
 import type { KeyLookup, VerifiableRecord } from "../domain/key-lookup.ts";
-import type { CredentialType, Valid } from "../domain/verdict.ts";
+import type { CredentialType } from "../domain/verdict.ts";
+import { type Adoption, adoptionOf } from "../hashing/adopter.ts";
 import type { TokenContent } from "../token/token.ts";
 
 /** A credential with a valid format and signature. Whether its key is active is for `evaluate` to decide. */
@@ -14,29 +15,22 @@ export interface Identified {
   readonly token: VerifiedToken | null;
   /** The digest of a hash of the raw key, if the key is stored under it: the last of `digests`. */
   readonly hashDigest?: SecretDigest;
-  /** The last valid evaluation. */
-  last?: Evaluated;
-  /** Where to cache the credential once its key is found; undefined if it is cached, or must not be. */
-  cacheAs?: CachePlace | undefined;
 }
 
-export interface CachePlace {
-  readonly name: string;
-  readonly generation: number;
-}
+/** What of an identified credential its evaluation needs. */
+export type Credential = Pick<Identified, "credentialType" | "token">;
 
-/** A credential and its key; null: there is none. */
+/** A secret of a key without its digest. */
+export type SecretVersion = Pick<KeySecret, "version" | "expireTime">;
+
+/** A credential and its key. */
 export interface Loaded {
-  readonly identified: Identified;
-  readonly stored: VerifiableRecord | null;
-}
-
-/** A valid evaluation: while the cache returns the same object as `stored`, the verdict is the same, except for the time. */
-export interface Evaluated extends Loaded {
-  readonly secret: KeySecret;
-  readonly verdict: Valid;
-  /** Whether the verdict was returned before, and is memoizable. */
-  readonly isRepeated: boolean;
+  readonly identified: Credential;
+  readonly stored: VerifiableRecord;
+  /** The secret that the credential is, or was derived from; undefined if the key does not have it any more. */
+  readonly secret: SecretVersion | undefined;
+  /** Set if only a hash of the raw key is stored. */
+  readonly adoption: Adoption | null;
 }
 
 /** The content of a derived token that verification uses. */
@@ -44,17 +38,6 @@ export type VerifiedToken = Pick<
   TokenContent,
   "tokenId" | "secretVersion" | "scopes" | "claims" | "audience" | "expireTime"
 >;
-
-/** Caches identified credentials, so that none is identified twice. */
-export interface IdentityCache {
-  /** Incremented when everything is evicted: an identification begun before must not be cached. */
-  readonly generation: number;
-  /** Returns the cache key of a credential: a hash, computed once per call. */
-  nameOf(credential: string): string;
-  /** Returns undefined also for an expired token. */
-  get(name: string): Identified | undefined;
-  set(name: string, identified: Identified, generation: number): void;
-}
 
 export function identifiedSecret(keyId: string, digests: readonly SecretDigest[]): Identified {
   return { credentialType: "ISSUED_API_KEY", lookup: { keyId, digests: [] }, kind: "issued", digests, token: null };
@@ -76,7 +59,13 @@ export function nativeDigests({ digests, hashDigest }: Identified): readonly Sec
 }
 
 export function identifiedToken(credentialType: "JWT" | "MACAROON", keyId: string, token: VerifiedToken): Identified {
-  return { credentialType, lookup: { keyId, digests: [] }, kind: null, digests: [], token };
+  return { credentialType, lookup: { keyId, digests: [], isParent: true }, kind: null, digests: [], token };
+}
+
+/** Returns the credential with its key. */
+export function withKey(identified: Identified, stored: VerifiableRecord): Loaded {
+  const adoption = identified.hashDigest === undefined ? null : adoptionOf(nativeDigests(identified), stored);
+  return { identified, stored, secret: stored.secrets.find((secret) => belongsTo(identified, secret)), adoption };
 }
 
 /** Returns whether the credential is this secret, in constant time, or was derived from it. */

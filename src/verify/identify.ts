@@ -7,8 +7,8 @@ import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import { verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
 import type { RejectedToken, TokenContent, TokenVerdict } from "../token/token.ts";
-import type { Verification, VerifyContext } from "./context.ts";
-import { type CachePlace, type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
+import type { VerifyContext } from "./context.ts";
+import { type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
 
 /** Identifies a credential of one type by its format and signature. */
 type Identify = (credential: string, context: VerifyContext) => MaybePromise<Identified | Invalid>;
@@ -21,50 +21,29 @@ const METHODS: Readonly<Record<CredentialType, Identify>> = {
 };
 
 /**
- * Identifies a credential without reading its key: from the cache, or by its format and signature. Returns a promise only if the public key of a
- * JWT must be loaded, which rejects if that fails.
+ * Identifies a credential without reading its key. Returns a promise only if the public key of a JWT must be loaded, which rejects if that
+ * fails.
  */
-export function identify({ context, mode }: Verification, credential: string): MaybePromise<Identified | Invalid> {
-  const { identities } = context;
-  if (identities === null || mode === "no-store") return identifyUncached(context, credential, undefined);
-  const name = identities.nameOf(credential);
-  const cached = identities.get(name);
-  // The signing key of a cached JWT may have been revoked.
-  if (cached !== undefined && (cached.credentialType !== "JWT" || context.hasCurrentPublicKeys())) return cached;
-  return identifyUncached(context, credential, { name, generation: identities.generation });
+export function identify(context: VerifyContext, credential: string): MaybePromise<Identified | Invalid> {
+  return METHODS[classify(credential, context.shapes).type](credential, context);
 }
 
-/** Returns where to cache a credential; undefined if it must not be cached. */
-export function cachePlaceOf(
-  { context: { identities }, mode }: Verification,
-  credential: string,
-): CachePlace | undefined {
-  if (identities === null || mode === "no-store") return undefined;
-  return { name: identities.nameOf(credential), generation: identities.generation };
-}
-
-/** Returns a function that caches a token as it is identified, unless all credentials are evicted in between. */
-export function tokenCacher({ identities }: Pick<VerifyContext, "identities">) {
-  const generation = identities?.generation ?? 0;
-  return (token: string, type: "JWT" | "MACAROON", content: TokenContent): void => {
-    const { keyId, tokenId, secretVersion, scopes, audience, expireTime } = content;
+/**
+ * Returns a function that caches a token derived from this credential, unless its key changes, or all credentials are evicted, in between. It does
+ * so only if the credential is cached.
+ */
+export function tokenCacher({ credentials }: Pick<VerifyContext, "credentials">, parent: string) {
+  const generation = credentials?.generation ?? 0;
+  const cached = credentials?.find(credentials.nameOf(parent));
+  return (token: string, credentialType: "JWT" | "MACAROON", content: TokenContent): void => {
+    if (credentials === null || cached === undefined) return;
+    const { tokenId, secretVersion, scopes, audience, expireTime } = content;
     // As the token states them: JSON has no -0, for one.
     const claims = JSON.parse(JSON.stringify(content.claims));
-    const verified = { tokenId, secretVersion, scopes, claims, audience, expireTime };
-    identities?.set(identities.nameOf(token), identifiedToken(type, keyId, verified), generation);
+    const identified = { credentialType, token: { tokenId, secretVersion, scopes, claims, audience, expireTime } };
+    const { stored, secret } = cached.loaded;
+    credentials.set(credentials.nameOf(token), { identified, stored, secret, adoption: null }, generation);
   };
-}
-
-function identifyUncached(
-  context: VerifyContext,
-  credential: string,
-  cacheAs: CachePlace | undefined,
-): MaybePromise<Identified | Invalid> {
-  const identified = METHODS[classify(credential, context.shapes).type](credential, context);
-  return andThen(identified, (identified) => {
-    if (!("valid" in identified)) identified.cacheAs = cacheAs;
-    return identified;
-  });
 }
 
 function identifySecret(credential: string, { rings }: VerifyContext): Identified | Invalid {

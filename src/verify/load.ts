@@ -4,30 +4,23 @@ import type { Invalid } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { networkOf } from "../lib/network.ts";
 import { failed, type Presentation, type Verification } from "./context.ts";
-import {
-  belongsTo,
-  type Identified,
-  identifiedByHash,
-  identifiedRawKey,
-  type Loaded,
-  nativeDigests,
-} from "./identified.ts";
-import { cachePlaceOf } from "./identify.ts";
+import { belongsTo, type Identified, identifiedByHash, identifiedRawKey, nativeDigests } from "./identified.ts";
 
-/** Loads the key of a credential, synchronously if it is cached. Rejects if the database cannot be read. */
+/** What was identified, and its key; null: there is none. */
+export interface Found {
+  readonly identified: Identified;
+  readonly stored: VerifiableRecord | null;
+}
+
+/** Finds the key of a credential, synchronously if it is cached. Rejects if the database cannot be read. */
 export function load(
   call: Verification,
   credential: string,
   presentation: Presentation,
   identified: Identified,
-): MaybePromise<Loaded | Invalid> {
-  const read = call.context.findKey(identified.lookup, call.mode);
-  const { last } = identified;
-  if (last !== undefined && last.stored === read) return last;
-  return andThen(read, (stored) =>
-    isMiss(identified, stored)
-      ? findByHash(call, credential, presentation, identified)
-      : found(call, { identified, stored }),
+): MaybePromise<Found | Invalid> {
+  return andThen(call.context.findKey(identified.lookup, call.mode), (stored) =>
+    isMiss(identified, stored) ? findByHash(call, credential, presentation, identified) : { identified, stored },
   );
 }
 
@@ -44,7 +37,7 @@ function findByHash(
   credential: string,
   presentation: Presentation,
   identified: Identified,
-): MaybePromise<Loaded | Invalid> {
+): MaybePromise<Found | Invalid> {
   const { context, mode } = call;
   const digests = nativeDigests(identified);
   const answer = context.findByHash({
@@ -59,17 +52,8 @@ function findByHash(
     if ("failure" in match) return failed(call, match.failure);
     const { stored, hashDigest } = match;
     const matched = hashDigest === null ? identifiedRawKey(digests) : identifiedByHash(digests, hashDigest);
-    matched.cacheAs = identified.cacheAs ?? cachePlaceOf(call, credential);
-    return found(call, { identified: matched, stored });
+    return { identified: matched, stored };
   });
-}
-
-/** Caches the credential. An unknown raw key, which anyone can send, is not worth the memory. */
-function found({ context }: Verification, loaded: Loaded): Loaded {
-  const { identified, stored } = loaded;
-  const { cacheAs } = identified;
-  if (cacheAs !== undefined && stored !== null) context.identities?.set(cacheAs.name, identified, cacheAs.generation);
-  return loaded;
 }
 
 /** Returns the name of who presents a credential: a network, by the word of the caller. */

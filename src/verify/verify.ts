@@ -2,13 +2,14 @@ import { classify } from "../credential/kinds.ts";
 import type { KeyLookup, VerifiableRecord } from "../domain/key-lookup.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Invalid, Verdict } from "../domain/verdict.ts";
-import { adoptionOf } from "../hashing/adopter.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import type { CachedCredential } from "./cache/cached-credential.ts";
+import { present } from "./checks.ts";
 import { failed, type Presentation, type Verification, type VerifyContext } from "./context.ts";
-import { evaluate } from "./evaluate.ts";
-import { type Identified, type Loaded, nativeDigests } from "./identified.ts";
+import { evaluate, isKeyOf, notFound } from "./evaluate.ts";
+import { type Identified, type Loaded, withKey } from "./identified.ts";
 import { identify } from "./identify.ts";
-import { load } from "./load.ts";
+import { type Found, load } from "./load.ts";
 import type { CacheMode } from "./reader.ts";
 
 /** One of several credentials to verify. */
@@ -46,26 +47,53 @@ export function verifyAll(
   return isPending ? Promise.all(verdicts) : (verdicts as Verdict[]);
 }
 
-/** Identifies the credential, loads its key and evaluates both. Goes on asynchronously from the first step whose data is not cached. */
+/** Where to cache a credential. */
+interface CachePlace {
+  readonly name: string;
+  readonly generation: number;
+}
+
+/** Returns the verdict by the cached credential, or identifies it, loads its key and evaluates both. Synchronous if all data is cached. */
 function run(call: Verification, credential: string, presentation: Presentation): MaybePromise<Verdict> {
+  const { credentials } = call.context;
+  if (credentials === null || call.mode === "no-store") return runUncached(call, credential, presentation, null);
+  const place = { name: credentials.nameOf(credential), generation: credentials.generation };
+  if (call.mode === "no-cache") return runUncached(call, credential, presentation, place);
+  const cached = credentials.find(place.name);
+  if (isUsable(call, cached)) return verdictOfCached(call, presentation, cached);
+  return runUncached(call, credential, presentation, place);
+}
+
+/** The signing key of a cached JWT may have been revoked. */
+function isUsable({ context }: Verification, cached: CachedCredential | undefined): cached is CachedCredential {
+  return cached !== undefined && (cached.credentialType !== "JWT" || context.hasCurrentPublicKeys());
+}
+
+function runUncached(
+  call: Verification,
+  credential: string,
+  presentation: Presentation,
+  place: CachePlace | null,
+): MaybePromise<Verdict> {
   const identified = identifyOrFail(call, credential);
-  if (identified instanceof Promise) return finish(call, credential, presentation, identified);
+  if (identified instanceof Promise) return finish(call, credential, presentation, place, identified);
   if ("valid" in identified) return reject(call, credential, identified);
-  const loaded = load(call, credential, presentation, identified);
-  if (loaded instanceof Promise) return finish(call, credential, presentation, loaded);
-  return verdictOf(call, credential, presentation, loaded);
+  const found = load(call, credential, presentation, identified);
+  if (found instanceof Promise) return finish(call, credential, presentation, place, found);
+  return verdictOf(call, credential, presentation, place, found);
 }
 
 async function finish(
   call: Verification,
   credential: string,
   presentation: Presentation,
-  step: Promise<Identified | Loaded | Invalid>,
+  place: CachePlace | null,
+  step: Promise<Identified | Found | Invalid>,
 ): Promise<Verdict> {
   try {
     const reached = await step;
-    const loaded = "lookup" in reached ? await load(call, credential, presentation, reached) : reached;
-    return verdictOf(call, credential, presentation, loaded);
+    const found = "lookup" in reached ? await load(call, credential, presentation, reached) : reached;
+    return verdictOf(call, credential, presentation, place, found);
   } catch (error) {
     return verifyStale(call, credential, presentation, error);
   }
@@ -73,7 +101,7 @@ async function finish(
 
 function identifyOrFail(call: Verification, credential: string): MaybePromise<Identified | Invalid> {
   try {
-    const identified = identify(call, credential);
+    const identified = identify(call.context, credential);
     return identified instanceof Promise ? orFail(call, identified) : identified;
   } catch (error) {
     return failed(call, error);
@@ -98,14 +126,21 @@ function verifyStale(
   error: unknown,
 ): MaybePromise<Verdict> {
   if (call.mode !== "default") throw error;
+  const { credentials } = call.context;
+  const cached = credentials?.findStale(credentials.nameOf(credential));
   const stale = { ...call, context: staleContext(call.context, error), caller: undefined };
-  const identified = identify(stale, credential);
+  if (cached !== undefined) return asStale(call, verdictOfLoaded(stale, presentation, cached.loaded));
+  const identified = identify(stale.context, credential);
   if (identified instanceof Promise || "valid" in identified) throw error;
-  return andThen(load(stale, credential, presentation, identified), (loaded) => {
-    if ("valid" in loaded) return reject(call, credential, loaded);
-    call.context.onStale();
-    return { ...verdictOf(stale, credential, presentation, loaded), isStale: true };
+  return andThen(load(stale, credential, presentation, identified), (found) => {
+    if ("valid" in found) return reject(call, credential, found);
+    return asStale(call, verdictOf(stale, credential, presentation, null, found));
   });
+}
+
+function asStale({ context }: Verification, verdict: Verdict): Verdict {
+  context.onStale();
+  return { ...verdict, isStale: true };
 }
 
 /** Returns a context that reads nothing, for which the last known public keys and hash formats are current. `error` answers what is not cached. */
@@ -117,7 +152,6 @@ function staleContext(context: VerifyContext, error: unknown): VerifyContext {
   };
   return {
     ...context,
-    identities: null,
     findKey,
     findAll: (lookup) => {
       const stored = findKey(lookup);
@@ -132,24 +166,42 @@ function verdictOf(
   call: Verification,
   credential: string,
   presentation: Presentation,
-  loaded: Loaded | Invalid,
+  place: CachePlace | null,
+  found: Found | Invalid,
 ): Verdict {
-  if ("valid" in loaded) return reject(call, credential, loaded);
+  if ("valid" in found) return reject(call, credential, found);
   const { context } = call;
-  const { identified } = loaded;
-  const verdict = evaluate(context, credential, presentation, loaded);
-  context.onVerdict(identified.credentialType, verdict);
+  const { identified, stored } = found;
+  if (stored === null || !isKeyOf(identified, stored)) {
+    if (place !== null) context.credentials?.delete(place.name);
+    const verdict = notFound(credential);
+    context.onVerdict(identified.credentialType, verdict);
+    return verdict;
+  }
+  const loaded = withKey(identified, stored);
+  if (place !== null) context.credentials?.set(place.name, loaded, place.generation);
+  return verdictOfLoaded(call, presentation, loaded);
+}
+
+function verdictOfLoaded(call: Verification, presentation: Presentation, loaded: Loaded): Verdict {
+  const { context, caller } = call;
+  const verdict = evaluate(loaded, presentation, context.clock.now());
+  context.onVerdict(loaded.identified.credentialType, verdict);
   if (verdict.valid) {
-    context.onValid(verdict.key.keyId);
-    if (identified.hashDigest !== undefined) adopt(call, loaded);
+    context.onValid(verdict.keyId);
+    if (loaded.adoption !== null && caller !== undefined) context.adopt(loaded.adoption, caller);
   }
   return verdict;
 }
 
-function adopt({ context, caller }: Verification, { identified, stored }: Loaded): void {
-  if (stored === null || caller === undefined) return;
-  const adoption = adoptionOf(nativeDigests(identified), stored);
-  if (adoption !== null) context.adopt(adoption, caller);
+/** Returns the cached verdict itself, without decoding the key, while the credential is in force. */
+function verdictOfCached(call: Verification, presentation: Presentation, cached: CachedCredential): Verdict {
+  const { context } = call;
+  if (!cached.isInForce(context.clock.now())) return verdictOfLoaded(call, presentation, cached.loaded);
+  const verdict = present(cached, cached, presentation);
+  context.onVerdict(cached.credentialType, verdict);
+  if (verdict.valid) context.onValid(cached.keyId);
+  return verdict;
 }
 
 function reject({ context }: Verification, credential: string, verdict: Invalid): Invalid {

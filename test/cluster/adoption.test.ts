@@ -167,7 +167,9 @@ describe.each(KINDS)("a key with a %s hash", (kind) => {
     const tokens: string[] = [];
     for (const algorithm of ["JWT", "MACAROON"] as const) {
       const parent = await nodes[0].api.verifyStrictly(operator, rawKey);
-      tokens.push((await deriveToken(derive, parent, parseDerivation({ ...input, algorithm }, derive.limits))).token);
+      tokens.push(
+        (await deriveToken(derive, rawKey, parent, parseDerivation({ ...input, algorithm }, derive.limits))).token,
+      );
     }
     for (const token of tokens) expect(await everywhere(token)).toBe("VALID");
     await row.release();

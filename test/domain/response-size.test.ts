@@ -6,7 +6,7 @@ import { VerifyApiKeyResponseSchema } from "../../gen/keyhold/v2alpha1/api_keys_
 import { BatchCreateImportedApiKeysResponse_ResultSchema } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeySchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { apiKey, importedApiKey, issuedApiKey } from "../../src/api/v2alpha1/key-resources.ts";
-import { verificationBy } from "../../src/api/v2alpha1/verification.ts";
+import { verificationOf, verificationSize } from "../../src/api/v2alpha1/verification.ts";
 import type { ApiKey } from "../../src/domain/key.ts";
 import { HASH_ALGORITHMS } from "../../src/domain/raw-key-hash.ts";
 import { countFitting, MAX_ITEMS_BYTES, requireFit, responseSize } from "../../src/domain/response-size.ts";
@@ -53,11 +53,11 @@ function itemSize<D extends DescMessage>(desc: D, init: MessageInitShape<D>): nu
 }
 
 test("the size of a key is an upper bound, and close, in every response", () => {
-  const verification = verificationBy("https://issuer.example");
+  const issuer = "https://issuer.example";
   fc.assert(
     fc.property(anyKey, (key) => {
       const verdict = { ...VALID, key, scopes: key.scopes, expireTime: key.expireTime };
-      const { response, bytes } = verification(verdict);
+      const [response, bytes] = [verificationOf(verdict, issuer), verificationSize(verdict, issuer)];
       const sizes = [
         [responseSize(key), itemSize(IssuedApiKeySchema, issuedApiKey(key, 0))],
         [responseSize(key), itemSize(ApiKeySchema, apiKey(key, 0))],
@@ -83,6 +83,7 @@ test("the size of a key is an upper bound, and close, in every response", () => 
 const VALID = {
   valid: true,
   secretVersion: 1,
+  keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
   credentialType: "ISSUED_API_KEY",
   token: null,
 } as const;

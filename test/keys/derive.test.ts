@@ -14,6 +14,7 @@ const SIGNING_KEY = activeKey(KEYS);
 
 const PARENT: Valid = {
   valid: true,
+  keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
   credentialType: "ISSUED_API_KEY",
   key: {
     keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
@@ -51,7 +52,7 @@ function context(signer: DeriveContext["signer"], limits = LIMITS): DeriveContex
 }
 
 function derive(context: DeriveContext, parent: Valid, derivation: Derivation) {
-  return deriveToken(context, parent, parseDerivation(derivation, context.limits));
+  return deriveToken(context, "", parent, parseDerivation(derivation, context.limits));
 }
 
 function read(token: string) {

@@ -71,7 +71,7 @@ describe.each(["fast", "slow"] as const)("a key with a %s hash", (kind) => {
     await verify(fixture.context, RAW_KEY);
     fixture.changed(keyId);
     expect(await outcomeOf(fixture, RAW_KEY)).toBe(`VALID ${keyId}`);
-    expect(outcome(await verify({ ...fixture.context, identities: null }, RAW_KEY))).toBe(`VALID ${keyId}`);
+    expect(outcome(await verify({ ...fixture.context, credentials: null }, RAW_KEY))).toBe(`VALID ${keyId}`);
     fixture.cache.clear();
     expect(await outcomeOf(fixture, RAW_KEY)).toBe(`VALID ${keyId}`);
   });
@@ -208,10 +208,8 @@ describe.each(["fast", "slow"] as const)("a key with a %s hash", (kind) => {
     await expect(verify(fixture.context, RAW_KEY)).rejects.toThrow("no lease");
     fixture.staleGrace(true);
     fixture.hashes.lookups = () => Promise.reject(new Error("hash formats are read"));
-    for (const identities of [fixture.context.identities, null]) {
-      const verdict = await verify({ ...fixture.context, identities }, RAW_KEY, "default", NOTHING, operator);
-      expect([outcome(verdict), verdict.isStale]).toEqual([`VALID ${keyId}`, true]);
-    }
+    const verdict = await verify(fixture.context, RAW_KEY, "default", NOTHING, operator);
+    expect([outcome(verdict), verdict.isStale]).toEqual([`VALID ${keyId}`, true]);
     // Nobody asks for an adoption while the database is unreachable.
     expect(fixture.adoptions.length).toBe(1);
     await expect(verify(fixture.context, `${RAW_KEY}2`)).rejects.toThrow("no lease");

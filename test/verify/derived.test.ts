@@ -3,7 +3,7 @@ import type { Verdict } from "../../src/domain/verdict.ts";
 import { type Derivation, deriveToken, parseDerivation } from "../../src/keys/derive.ts";
 import type { DeriveContext } from "../../src/keys/ports.ts";
 import { systemRandom } from "../../src/lib/random.ts";
-import { type Identified, identifiedToken } from "../../src/verify/identified.ts";
+import type { Credential } from "../../src/verify/identified.ts";
 import { identify, tokenCacher } from "../../src/verify/identify.ts";
 import { verify } from "../../src/verify/verify.ts";
 import { withCaveats } from "../support/macaroon-caveats.ts";
@@ -21,28 +21,31 @@ async function derive(
 ): Promise<string> {
   const { context, rings } = fixture;
   const limits = { maxTtl: 24 * HOUR, allowedClaims: new Set<string>() };
-  const cacheToken = () => tokenCacher(context);
+  const cacheToken = (parent: string) => tokenCacher(context, parent);
   const { clock, issuer } = context;
   const random = systemRandom;
   const deriving = { clock, random, issuer, limits, macaroonRoot: rings.macaroonRoot, signer, cacheToken };
   const parent = await verify(context, credential, "default", { requiredScopes: [], audience: null });
-  const { token } = await deriveToken(deriving, parent, parseDerivation({ ...DERIVATION, ...derivation }, limits));
+  const { token } = await deriveToken(
+    deriving,
+    credential,
+    parent,
+    parseDerivation({ ...DERIVATION, ...derivation }, limits),
+  );
   return token;
 }
 
-function cachedOf({ context: { identities } }: Fixture, token: string): Identified | undefined {
-  return identities?.get(identities.nameOf(token));
+function cachedOf({ context: { credentials } }: Fixture, token: string) {
+  return credentials?.find(credentials.nameOf(token));
 }
 
 /** Returns what an identification of the token caches. */
-async function identifiedOf({ context }: Fixture, token: string): Promise<Identified> {
-  const identified = await identify({ context, mode: "no-store", caller: undefined, isInBatch: false }, token);
+async function identifiedOf({ context }: Fixture, token: string): Promise<Credential> {
+  const identified = await identify(context, token);
   if ("valid" in identified || identified.token === null) expect.unreachable();
-  const { credentialType, lookup } = identified;
-  if (lookup.keyId === null || (credentialType !== "JWT" && credentialType !== "MACAROON")) expect.unreachable();
   const { tokenId, secretVersion, scopes, claims, audience, expireTime } = identified.token;
-  const verified = { tokenId, secretVersion, scopes, claims, audience, expireTime };
-  return identifiedToken(credentialType, lookup.keyId, verified);
+  const { credentialType } = identified;
+  return { credentialType, token: { tokenId, secretVersion, scopes, claims, audience, expireTime } };
 }
 
 const outcome = (verdict: Verdict) => (verdict.valid ? "VALID" : verdict.reason);
@@ -60,11 +63,11 @@ describe.each(["JWT", "MACAROON"] as const)("a derived %s", (algorithm) => {
     const fixture = newFixture();
     fixture.at(NOW + 7);
     const { keyId, credential } = fixture.issue({ expireTime: new Date(NOW + 2 * HOUR + 1) });
-    const set = vi.spyOn(fixture.context.identities ?? expect.unreachable(), "set");
+    const set = vi.spyOn(fixture.context.credentials ?? expect.unreachable(), "set");
     const deriveCached = async (parent: string, derivation: Partial<Derivation>) => {
       const token = await derive(fixture, parent, { algorithm, ...derivation });
       // Not from the cache, which might store another form.
-      expect(set.mock.lastCall?.[1]).toStrictEqual(await identifiedOf(fixture, token));
+      expect(set.mock.lastCall?.[1].identified).toStrictEqual(await identifiedOf(fixture, token));
       expect(cachedOf(fixture, token)).toBeDefined();
       return token;
     };

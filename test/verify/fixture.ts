@@ -7,6 +7,7 @@ import type { VerifiableRecord } from "../../src/domain/key-lookup.ts";
 import type { Principal } from "../../src/domain/principal.ts";
 import type { RawKeyHash } from "../../src/domain/raw-key-hash.ts";
 import { deriveKeyRing, type RootSecrets } from "../../src/domain/server-keys.ts";
+import type { Valid, Verdict } from "../../src/domain/verdict.ts";
 import type { Adoption } from "../../src/hashing/adopter.ts";
 import { createFindByHash } from "../../src/hashing/find-by-hash.ts";
 import { systemRandom } from "../../src/lib/random.ts";
@@ -31,6 +32,19 @@ export const NO_CONTROLS = { disableTime: null, allowedCidrs: null, restrictedTo
 /** Returns requests to verify these credentials, presented for nothing in particular. */
 export function requestsOf(credentials: readonly string[]): VerificationRequest[] {
   return credentials.map((credential) => ({ credential, requiredScopes: [] }));
+}
+
+/** Returns the fields of a verdict, which a cached one decodes on use. */
+export function fieldsOf(verdict: Verdict): Verdict {
+  if (!verdict.valid) {
+    const { credential } = verdict;
+    return credential === undefined ? verdict : { ...verdict, credential: fieldsOf(credential) as Valid };
+  }
+  const { valid, keyId, credentialType, key, secretVersion, scopes, expireTime, token, isStale } = verdict;
+  return {
+    ...{ valid, keyId, credentialType, key, secretVersion, scopes, expireTime, token },
+    ...(isStale && { isStale }),
+  };
 }
 
 export const NOW = 1_767_225_600_000;
@@ -80,7 +94,7 @@ export function newFixture({
   /** As the store has them. */
   let publicKeys = signing.verification;
   const cache = new VerificationCache(store.findKeys, {
-    ...{ maxBytes: cached ? 16 * 2 ** 20 : 0, maxEntries, maxNegatives, clock },
+    ...{ maxBytes: cached ? 16 * 2 ** 20 : 0, maxEntries, maxNegatives },
     ...lease,
     isInStaleGrace: () => isInStaleGrace,
   });
@@ -91,8 +105,7 @@ export function newFixture({
     findKey: cache.findKey,
     findAll: cache.findAll,
     findStale: cache.findStale,
-    findCached: cache.findCached,
-    identities: cache.identities,
+    credentials: cache.credentials,
     clock,
     shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },
     issuer: ISSUER,

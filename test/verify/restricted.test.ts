@@ -5,7 +5,7 @@ import type { CacheMode } from "../../src/verify/reader.ts";
 import { restrictedTo } from "../../src/verify/restricted.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
 import { table } from "../support/conformance.ts";
-import { HOUR, NOW, newFixture, requestsOf } from "./fixture.ts";
+import { fieldsOf, HOUR, NOW, newFixture, requestsOf } from "./fixture.ts";
 
 type Fixture = ReturnType<typeof newFixture>;
 
@@ -95,9 +95,11 @@ describe("a credential of an own key", () => {
     const context = restrictedTo(fixture.context, { actorIds: ["other", "own"] });
     const first = await verify(context, credential);
     expect(first).toMatchObject(title.startsWith("expired") ? { reason: "EXPIRED" } : { valid: true });
-    expect(first).toEqual(await verify(fixture.context, credential));
+    expect(fieldsOf(await verify(fixture.context, credential))).toEqual(first);
     const { length } = fixture.store.statements;
-    expect(verify(context, credential)).toEqual(first);
+    const next = verify(context, credential);
+    if (next instanceof Promise) expect.unreachable();
+    expect(fieldsOf(next)).toEqual(first);
     expect(fixture.store.statements.length).toBe(length);
   });
 

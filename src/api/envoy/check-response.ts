@@ -3,7 +3,6 @@ import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
   type CheckResponseSchema,
 } from "../../../gen/envoy/service/auth/v3/ext_authz_pb.js";
-import { memoize } from "../../lib/memoize.ts";
 import { GATEWAY_CODES, type GatewayDecision } from "../gateways/decision.ts";
 import { type GatewayIdentity, type HeaderField, IDENTITY_PREFIX } from "../gateways/identity-headers.ts";
 
@@ -16,11 +15,36 @@ export type CheckAnswer = MessageInitShape<typeof CheckResponseSchema>;
 export function answerTo(decision: GatewayDecision, fields: readonly string[]): CheckAnswer {
   if (decision.status !== 200) return deny(decision);
   const spoofed = spoofedIn(fields);
-  if (spoofed.length === 0) return allowUnchanged(decision);
+  if (spoofed.length === 0) return new Unchanged(decision);
   return allow(
     decision,
     spoofed.filter((name) => !decision.headers.some(([ours]) => ours === name)),
   );
+}
+
+/** The answer that passes a request unchanged. Its fields are made on use: with an encoded answer none is. */
+class Unchanged {
+  readonly #decision: GatewayDecision;
+
+  constructor(decision: GatewayDecision) {
+    this.#decision = decision;
+  }
+
+  get answers() {
+    return this.#decision.answers;
+  }
+
+  get status() {
+    return { code: GATEWAY_CODES[this.#decision.status] };
+  }
+
+  get httpResponse() {
+    return allow(this.#decision, NONE).httpResponse;
+  }
+
+  get dynamicMetadata() {
+    return allow(this.#decision, NONE).dynamicMetadata;
+  }
 }
 
 /** `x-keyhold-…` in every spelling that CGI or WSGI give the same name. */
@@ -40,13 +64,11 @@ function spoofedIn(fields: readonly string[]): string[] {
   return names === undefined ? NONE : [...names];
 }
 
-const allowUnchanged = memoize((decision: GatewayDecision) => allow(decision, NONE));
-
-function allow({ status, headers, identity }: GatewayDecision, headersToRemove: string[]): CheckAnswer {
+function allow({ status, headers, identity }: GatewayDecision, headersToRemove: string[]) {
   const ours = headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);
   return {
     status: { code: GATEWAY_CODES[status] },
-    httpResponse: { case: "okResponse", value: { headers: ours, headersToRemove } },
+    httpResponse: { case: "okResponse" as const, value: { headers: ours, headersToRemove } },
     dynamicMetadata: identity && metadataOf(identity),
   };
 }

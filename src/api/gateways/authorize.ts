@@ -2,7 +2,7 @@ import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { invalid, type Valid, type Verdict } from "../../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
-import { memoizable, memoize } from "../../lib/memoize.ts";
+import { memoizable } from "../../lib/memoize.ts";
 import { type CredentialPlace, type CredentialSource, findCredential } from "../../lib/request-credential.ts";
 import { logVerdict } from "../log-fields.ts";
 import type { ApiContext } from "../row.ts";
@@ -37,10 +37,6 @@ const MALFORMED = memoizable({ verdict: "MALFORMED" });
  */
 export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: GatewaySettings) {
   const { credentials, metadata } = settings;
-  const allowed = memoize((verdict: Valid): GatewayDecision => {
-    const identity = identityOf(verdict, metadata);
-    return { status: 200, headers: [NO_STORE, ...identityHeaders(identity)], identity, body: "" };
-  });
   return (request: GatewayRequest) =>
     (caller: Principal, call: Call): MaybePromise<GatewayDecision> => {
       const credential = findCredential(credentials, request);
@@ -53,7 +49,32 @@ export function authorizeBy({ verify }: Pick<ApiContext, "verify">, settings: Ga
         credential.length > MAX_CREDENTIAL_BYTES ? TOO_LONG : verify(caller, credential, "default", request);
       return andThen(verdict, (verdict: Verdict) => {
         logVerdict(call.log, verdict);
-        return verdict.valid ? allowed(verdict) : rejected(verdict, request.requiredScopes);
+        return verdict.valid ? new Allowed(verdict, metadata) : rejected(verdict, request.requiredScopes);
       });
     };
+}
+
+/** The decision to pass a request. Its fields are read on use: with an encoded answer none is. */
+class Allowed implements GatewayDecision {
+  readonly status = 200;
+  readonly body = "";
+  readonly #verdict: Valid;
+  readonly #metadata: readonly string[];
+
+  constructor(verdict: Valid, metadata: readonly string[]) {
+    this.#verdict = verdict;
+    this.#metadata = metadata;
+  }
+
+  get answers() {
+    return this.#verdict.answers;
+  }
+
+  get identity() {
+    return identityOf(this.#verdict, this.#metadata);
+  }
+
+  get headers() {
+    return [NO_STORE, ...identityHeaders(this.identity)];
+  }
 }

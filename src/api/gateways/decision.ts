@@ -1,7 +1,7 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { ErrorCode } from "../../domain/errors.ts";
-import { errorCodeOf, type Invalid, type RejectionReason } from "../../domain/verdict.ts";
+import { type EncodedAnswers, errorCodeOf, type Invalid, type RejectionReason } from "../../domain/verdict.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
@@ -16,6 +16,8 @@ export interface GatewayDecision {
   readonly identity?: GatewayIdentity;
   /** JSON of an error (AIP-193); empty for 200. */
   readonly body: string;
+  /** Of the verdict, for 200. */
+  readonly answers?: EncodedAnswers | undefined;
 }
 
 /** Receives the status of every decision. */

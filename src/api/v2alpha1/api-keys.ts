@@ -21,7 +21,7 @@ import { revocationReason } from "./enums.ts";
 import { explanation, readSubject } from "./explanation.ts";
 import { apiKey, revokedApiKey, timestamp } from "./key-resources.ts";
 import { getRow, listRow } from "./reads.ts";
-import { cacheModeOf, verificationBy } from "./verification.ts";
+import { cacheModeOf, verificationOf, verificationSize } from "./verification.ts";
 
 /** A credential that is exchanged for a token has any audience, and comes from no address. */
 const FOR_DERIVATION = { requiredScopes: [], audience: null };
@@ -37,9 +37,12 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
         return (principal, call) =>
           andThen(verifyStrictly(principal, credential, FOR_DERIVATION), (parent) => {
             call.log.add(logFieldsOf(parent));
-            return andThen(deriveToken(derive, parent, derivation), ({ expireTime, scopes, audience, ...token }) => ({
-              token: { ...token, scopes: [...scopes], audience: [...audience], expireTime: timestamp(expireTime) },
-            }));
+            return andThen(
+              deriveToken(derive, credential, parent, derivation),
+              ({ expireTime, scopes, audience, ...token }) => ({
+                token: { ...token, scopes: [...scopes], audience: [...audience], expireTime: timestamp(expireTime) },
+              }),
+            );
           });
       },
     policy: "keyhold:derive",
@@ -47,23 +50,23 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
     mayAnswerFromCache: true,
   },
   verifyApiKey: {
-    implement: ({ verify, issuer }) => {
-      const verification = verificationBy(issuer);
-      return (request) => (principal, call) =>
+    implement:
+      ({ verify, issuer }) =>
+      (request) =>
+      (principal, call) =>
         andThen(verify(principal, request.credential, cacheModeOf(call), request), (verdict) => {
           logVerdict(call.log, verdict);
-          return verification(verdict).response;
-        });
-    },
+          return verificationOf(verdict, issuer);
+        }),
     policy: "keyhold:verify",
     idempotency: "idempotent",
     mayAnswerFromCache: true,
   },
   // A credential that violates a rule of the request gets that as its verdict and does not affect the others.
   batchVerifyApiKeys: {
-    implement: ({ verifyAll, issuer }) => {
-      const verification = verificationBy(issuer);
-      return ({ requests }) => {
+    implement:
+      ({ verifyAll, issuer }) =>
+      ({ requests }) => {
         const broken = requests.map((request) => {
           const [violation] = checkOf(VerifyApiKeyRequestSchema)(request);
           return violation && invalid("INVALID_FORMAT", `${violation.field}: ${violation.description}`);
@@ -76,12 +79,10 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
               (verdict) => verdict ?? next.next().value ?? invalid("INTERNAL", "the verification returned no result"),
             );
             logVerdicts(call.log, results);
-            const described = results.map(verification);
-            requireFit(described, ({ bytes }) => bytes);
-            return { results: described.map(({ response }) => response) };
+            requireFit(results, (verdict) => verificationSize(verdict, issuer));
+            return { results: results.map((verdict) => verificationOf(verdict, issuer)) };
           });
-      };
-    },
+      },
     policy: "keyhold:verify",
     idempotency: "idempotent",
     mayAnswerFromCache: true,

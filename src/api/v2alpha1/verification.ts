@@ -7,9 +7,8 @@ import {
   type VerifyApiKeyResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
-import { type Invalid, type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
+import { type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
 import type { JsonObject } from "../../lib/json.ts";
-import { memoize } from "../../lib/memoize.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
 import { timestamp } from "./key-resources.ts";
@@ -30,50 +29,89 @@ function nameOf(directive: string): string {
 
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 
-/**
- * Returns a function from a verdict to its response, which says why a credential is invalid, and nothing about its key; `bytes` is an upper
- * bound of its size in Protobuf.
- */
-export function verificationBy(issuer: string) {
-  const responseTo = memoize((verdict: Valid) => describe(verdict, issuer));
-  const ofValid = memoize((verdict: Valid) => {
-    const { actorId, metadata } = verdict.key;
-    const claims = verdict.token === null ? 0 : claimsSize(verdict.token.claims);
-    const bytes = responseSize({ actorId, metadata, scopes: verdict.scopes }) + Buffer.byteLength(issuer) + claims;
-    return { response: responseTo(verdict), bytes };
-  });
-  const ofInvalid = ({ reason, message, isStale, missingScopes, credential }: Invalid) => {
-    const errorCode = VerificationError[verificationErrorOf(reason)];
-    const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
-    if (missingScopes === undefined || credential === undefined) {
-      return { response: rejection, bytes: errorSize(message) };
-    }
-    // With the identity, so that the caller can answer 403 and log who it was.
-    const { response, bytes } = ofValid(credential);
-    return {
-      response: { ...response, ...rejection, missingScopes: [...missingScopes] },
-      bytes: bytes + errorSize(message) + missingScopes.reduce((sum, scope) => sum + scope.length + 3, 0),
-    };
-  };
-  return (verdict: Verdict) => (verdict.valid ? ofValid(verdict) : ofInvalid(verdict));
+/** Returns the response to a verdict, which says why a credential is invalid, and nothing about its key. */
+export function verificationOf(verdict: Verdict, issuer: string): Verification {
+  if (verdict.valid) return new ValidResponse(verdict, issuer);
+  const { reason, message, isStale, missingScopes, credential } = verdict;
+  const errorCode = VerificationError[verificationErrorOf(reason)];
+  const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
+  if (missingScopes === undefined || credential === undefined) return rejection;
+  // With the identity, so that the caller can answer 403 and log who it was.
+  const { keyId, actorId, scopes, metadata, status, expireTime, credentialType, claims } = new ValidResponse(
+    credential,
+    issuer,
+  );
+  const identity = { keyId, actorId, scopes, metadata, status, expireTime, issuer, credentialType, claims };
+  return { ...identity, ...rejection, missingScopes: [...missingScopes] };
+}
+
+/** Returns an upper bound of the size of a response in Protobuf. */
+export function verificationSize(verdict: Verdict, issuer: string): number {
+  if (!verdict.valid) {
+    const { message, missingScopes = [], credential } = verdict;
+    const identity = missingScopes.length > 0 && credential !== undefined ? verificationSize(credential, issuer) : 0;
+    return identity + errorSize(message) + missingScopes.reduce((sum, scope) => sum + scope.length + 3, 0);
+  }
+  const { answers, credentialType } = verdict;
+  const isToken = credentialType === "JWT" || credentialType === "MACAROON";
+  const claims = isToken ? claimsSize(verdict.token?.claims ?? {}) : 0;
+  return (answers?.size ?? keySize(verdict)) + Buffer.byteLength(issuer) + claims;
+}
+
+function keySize({ key: { actorId, metadata }, scopes }: Valid): number {
+  return responseSize({ actorId, metadata, scopes });
+}
+
+/** The response to a valid credential. Its fields are read on use: with an encoded answer none is. */
+class ValidResponse {
+  readonly isValid = true;
+  readonly status = KeyStatus.ACTIVE;
+  readonly issuer: string;
+  readonly #verdict: Valid;
+
+  constructor(verdict: Valid, issuer: string) {
+    this.#verdict = verdict;
+    this.issuer = issuer;
+  }
+
+  get answers() {
+    return this.#verdict.answers;
+  }
+
+  get keyId() {
+    return this.#verdict.keyId;
+  }
+
+  get actorId() {
+    return this.#verdict.key.actorId;
+  }
+
+  get scopes() {
+    return [...this.#verdict.scopes];
+  }
+
+  get metadata() {
+    return { ...this.#verdict.key.metadata };
+  }
+
+  get expireTime() {
+    return timestamp(this.#verdict.expireTime);
+  }
+
+  get credentialType() {
+    return CredentialType[this.#verdict.credentialType];
+  }
+
+  get claims() {
+    const { token } = this.#verdict;
+    return token === null ? undefined : { ...token.claims };
+  }
+
+  get stale() {
+    return this.#verdict.isStale;
+  }
 }
 
 function claimsSize(claims: JsonObject): number {
   return Object.keys(claims).length === 0 ? 0 : toBinary(StructSchema, fromJson(StructSchema, { ...claims })).length;
-}
-
-function describe({ key, scopes, expireTime, credentialType, token, isStale }: Valid, issuer: string): Verification {
-  return {
-    isValid: true,
-    keyId: key.keyId,
-    actorId: key.actorId,
-    scopes: [...scopes],
-    metadata: { ...key.metadata },
-    status: KeyStatus.ACTIVE,
-    expireTime: timestamp(expireTime),
-    issuer,
-    credentialType: CredentialType[credentialType],
-    ...(token !== null && { claims: { ...token.claims } }),
-    ...(isStale && { stale: true }),
-  };
 }

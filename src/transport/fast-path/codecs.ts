@@ -16,11 +16,12 @@ import type { Implementation } from "../../api/row.ts";
 import type { Call, Rpc } from "../../api/rpc.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
-import { memoize } from "../../lib/memoize.ts";
+import { memoizeFirst } from "../../lib/memoize.ts";
 import { writeJson } from "../rest/response.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { readJsonMessage } from "../wire/json/reader.ts";
 import { readBinaryMessage } from "../wire/protobuf.ts";
+import { answersOf, encodeOnce } from "./kept-answer.ts";
 
 /** What an RPC returns; it need not be a message yet. */
 export type Response = MessageInitShape<Implementation["method"]["output"]>;
@@ -68,12 +69,13 @@ function jsonCodec({ method: { input, output }, maxRequestBytes }: Rpc): Codec<s
   };
 }
 
-/** Returns the codec of Protobuf's binary form. Memoizable responses are encoded once. */
+/** Returns the codec of Protobuf's binary form. The response to a cached verdict is encoded once. */
 export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc) {
   const limits = valueLimits(maxRequestBytes);
+  const encode = (response: Response) => toBinary(output, create(output, response));
   return {
     read: (bytes: Uint8Array): Message => readBinaryMessage(input, bytes, limits),
-    write: memoize((response: Response) => toBinary(output, create(output, response))),
+    write: (response: Response) => encodeOnce(response, "PROTO", encode),
   };
 }
 
@@ -168,8 +170,29 @@ function verifyRequest(credential: string): VerifyApiKeyRequest {
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
 
-/** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between; memoizable ones once. */
-export const writeVerifyJson = memoize((verification: Verification): string => {
+/** The start of every answer to a valid credential, and the end of most, which are not kept with each. */
+const VALID_START = '{"is_valid":true,';
+const endsOf = memoizeFirst(4, (issuer) =>
+  CredentialTypeSchema.values.map(
+    ({ name }) => `,"issuer":${JSON.stringify(issuer)},"credential_type":"${name}","missing_scopes":[]}`,
+  ),
+);
+
+/** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between; that of a cached verdict once. */
+export function writeVerifyJson(verification: Verification): string {
+  const answers = answersOf(verification);
+  if (answers === undefined) return toVerifyJson(verification);
+  const end = endsOf(verification.issuer ?? "")[verification.credentialType ?? 0] ?? "";
+  const known = answers.answer("JSON");
+  // What is kept without its start and end begins with a name.
+  if (known !== undefined) return known[0] === 0x22 ? VALID_START + known.toString() + end : known.toString();
+  const json = toVerifyJson(verification);
+  const isUsual = json.startsWith(VALID_START) && json.endsWith(end);
+  answers.keep("JSON", Buffer.from(isUsual ? json.slice(VALID_START.length, -end.length) : json));
+  return json;
+}
+
+function toVerifyJson(verification: Verification): string {
   const { expireTime } = verification;
   return JSON.stringify({
     is_valid: verification.isValid ?? false,
@@ -187,7 +210,7 @@ export const writeVerifyJson = memoize((verification: Verification): string => {
     missing_scopes: verification.missingScopes ?? [],
     claims: verification.claims,
   });
-});
+}
 
 /** Writes a `BatchVerifyApiKeysResponse` likewise. */
 export function writeBatchVerifyJson({ results = [] }: Verifications): string {

@@ -4,13 +4,13 @@ import type { CheckedRequest } from "../../api/envoy/check-request.ts";
 import type { CheckAnswer } from "../../api/envoy/check-response.ts";
 import type { GatewayRequest } from "../../api/gateways/authorize.ts";
 import { failed, type GatewayDecision } from "../../api/gateways/decision.ts";
-import { memoize } from "../../lib/memoize.ts";
 import { type Check, EXT_AUTHZ, MAX_CHECK_BYTES } from "../gateways/ext-authz.ts";
 import { FORWARD_AUTH, type ForwardAuth } from "../gateways/forward-auth.ts";
 import { ForwardAuthRequest } from "../gateways/forward-auth-request.ts";
 import type { CallCounters } from "../pipeline/access-log.ts";
 import { codeOfStatus } from "../wire/protocol.ts";
 import type { Answer, FastCall, FastRoute } from "./call.ts";
+import { encodeOnce } from "./kept-answer.ts";
 import { GRPC_TYPES, grpcForm } from "./protocols.ts";
 
 /** Returns the routes of Envoy's ext_authz over gRPC, by content type. */
@@ -24,7 +24,13 @@ export function extAuthzRoutes(check: Check, counters: CallCounters): ReadonlyMa
   return new Map(GRPC_TYPES.map((type) => [type, route as FastRoute]));
 }
 
-const write = memoize((answer: CheckAnswer) => toBinary(CheckResponseSchema, create(CheckResponseSchema, answer)));
+function write(answer: CheckAnswer): Uint8Array {
+  return encodeOnce(answer, "EXT_AUTHZ", encodeCheck);
+}
+
+function encodeCheck(answer: CheckAnswer): Uint8Array {
+  return toBinary(CheckResponseSchema, create(CheckResponseSchema, answer));
+}
 
 /** Returns the route of requests to the forward-auth endpoint without a body, in any method. */
 export function forwardAuthRoute(
@@ -51,7 +57,16 @@ export function forwardAuthRoute(
   };
 }
 
-const fieldsOf = memoize(({ headers, body }: GatewayDecision): string[] => [
-  ...headers.flat(),
-  ...["content-length", String(Buffer.byteLength(body))],
-]);
+/** A header field contains no line feed. */
+const SEPARATOR = "\n";
+
+/** Returns the header fields of a decision, names and values in turn; those of a cached verdict are kept with it. */
+function fieldsOf(decision: GatewayDecision): string[] {
+  const encoded = encodeOnce(decision, "FORWARD_AUTH", encodeFields);
+  return Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength).toString("latin1").split(SEPARATOR);
+}
+
+function encodeFields({ headers, body }: GatewayDecision): Buffer {
+  const fields = [...headers.flat(), "content-length", String(Buffer.byteLength(body))];
+  return Buffer.from(fields.join(SEPARATOR), "latin1");
+}

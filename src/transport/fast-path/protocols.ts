@@ -105,7 +105,7 @@ export function grpcForm<Req, Res extends object>(
   maxRequestBytes: number,
   proto: Codec<Uint8Array, Req, Res>,
 ): RouteForm<Req, Res> {
-  const frame = memoize((response: Res) => toFrame(proto.write(response)));
+  const frame = (response: Res) => toFrame(proto.write(response));
   return {
     protocol: "grpc",
     maxBodyBytes: maxRequestBytes + HEAD_BYTES,

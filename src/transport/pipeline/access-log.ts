@@ -155,9 +155,14 @@ function isStream(value: unknown): value is { write(text: string): unknown } {
 }
 
 const membersOf = memoize((fields: LogFields): string => {
-  const parts: unknown[] = [];
-  for (const name in fields) {
-    parts.push(',"', name, '":', JSON.stringify(fields[name] ?? ""));
-  }
-  return parts.join("");
+  let text = "";
+  for (const name in fields) text += `,"${name}":${toJson(fields[name] ?? "")}`;
+  return text;
 });
+
+/** Most values need no escaping. */
+const PLAIN = /^[\w:.-]*$/;
+
+function toJson(value: string | number): string {
+  return typeof value === "string" && PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
+}

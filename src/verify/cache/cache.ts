@@ -1,28 +1,30 @@
-import type { KeyLookup, VerifiableRecord } from "../../domain/key-lookup.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { KeyLookup, Stamp, VerifiableRecord } from "../../domain/key-lookup.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { type Random, systemRandom } from "../../lib/random.ts";
 import type { CacheMode, FindCached, FindKey, FindKeys, FindKeysOf, KeyChange, VerificationLease } from "../reader.ts";
 import { nameOf, namesOf } from "../reader.ts";
 import { CredentialCache } from "./credential-cache.ts";
+import { Epochs } from "./epochs.ts";
 import { KeyCache } from "./key-cache.ts";
 import { KeyLoader } from "./key-loader.ts";
 import { NegativeCache } from "./negative-cache.ts";
 import type { ByteCacheOptions } from "./store/byte-cache.ts";
 
-export interface CacheOptions extends VerificationLease {
+export interface CacheLease extends VerificationLease {
   /** Returns whether the lease has expired but cached entries may still be used. Default: never. */
   readonly isInStaleGrace?: () => boolean;
+  /** Called with each lookup: whether it was a hit. */
+  readonly onLookup?: ((isHit: boolean) => void) | undefined;
+}
+
+export interface CacheOptions extends CacheLease {
   /** Limit of all memory that grows with the number of keys; 0: nothing is cached, and every lookup is a read sent after it. */
   readonly maxBytes: number;
   /** Maximum number of keys, and of credentials. */
   readonly maxEntries: number;
   /** Maximum number of negative entries. */
   readonly maxNegatives: number;
-  readonly clock: Clock;
   readonly random?: Random;
-  /** Called with each lookup: whether it was a hit. */
-  readonly onLookup?: ((isHit: boolean) => void) | undefined;
 }
 
 /** Look-ups in the cache or the database. */
@@ -31,13 +33,14 @@ export interface KeyLookups {
   readonly findAll: FindKeysOf;
 }
 
-/** Shares of `maxBytes`, sized for a million keys. A flood of one sort of entries evicts only that sort. */
-const SHARES = { credentials: 0.35, records: 0.45, keyIds: 0.2 } as const;
+/** Shares of `maxBytes`. A flood of tokens evicts no keys. */
+const SHARES = { credentials: 0.8, keys: 0.2 } as const;
 
-/** The cache of verification: identified credentials, and keys as read. Correct as long as it receives every invalidation. */
+/** The cache of verification: credentials with their keys, and keys that tokens name. Correct as long as it receives every invalidation. */
 export class VerificationCache implements KeyLookups {
-  readonly identities: CredentialCache | null = null;
-  readonly #records: KeyCache | null = null;
+  readonly credentials: CredentialCache | null = null;
+  readonly #keys: KeyCache | null = null;
+  readonly #epochs = new Epochs();
   readonly #negatives: NegativeCache;
   readonly #loaders: KeyLoader[] = [];
   readonly findKey: FindKey;
@@ -52,8 +55,8 @@ export class VerificationCache implements KeyLookups {
   /** Throws `RangeError` if `maxBytes` is too small for the number of entries. */
   constructor(findKeys: FindKeys, options: CacheOptions, findReserved: FindKeys = findKeys) {
     if (options.maxBytes > 0) {
-      this.identities = new CredentialCache(options.clock, layerOptions(options, SHARES.credentials));
-      this.#records = new KeyCache(layerOptions(options, SHARES.records), layerOptions(options, SHARES.keyIds));
+      this.credentials = new CredentialCache(this.#epochs, options, layerOptions(options, SHARES.credentials));
+      this.#keys = new KeyCache(layerOptions(options, SHARES.keys));
     }
     this.#negatives = new NegativeCache(options.maxNegatives);
     this.#options = options;
@@ -68,7 +71,7 @@ export class VerificationCache implements KeyLookups {
     const whenCoherent =
       <T>(find: (lookup: KeyLookup, mode: CacheMode) => MaybePromise<T>) =>
       (lookup: KeyLookup, callMode: CacheMode) => {
-        const mode = this.#records === null ? "no-store" : callMode;
+        const mode = this.#keys === null ? "no-store" : callMode;
         const found = isCoherent() ? find(lookup, mode) : renewed().then(() => find(lookup, mode));
         onLookup?.(!(found instanceof Promise));
         return found;
@@ -78,9 +81,6 @@ export class VerificationCache implements KeyLookups {
       findAll: whenCoherent((lookup, mode) => this.#findAll(loader, lookup, mode)),
     };
   }
-
-  /** Returns undefined on a miss, or without a lease. */
-  readonly findCached: FindCached = (lookup) => (this.#options.isCoherent() ? this.#cached(lookup) : undefined);
 
   readonly findStale: FindCached = (lookup) =>
     this.#options.isInStaleGrace?.() === true ? this.#cached(lookup) : undefined;
@@ -101,40 +101,37 @@ export class VerificationCache implements KeyLookups {
 
   /** Evicts these keys and digests, and keeps reads in flight from caching them. */
   invalidate(change: KeyChange): void {
-    if (this.#records === null) return;
+    if (this.#keys === null) return;
     this.#invalidations++;
     for (const loader of this.#loaders) loader.invalidate(change);
-    this.#records.invalidate(change);
+    for (const keyId of change.keyIds) this.#keys.delete(keyId);
+    this.#epochs.invalidate(change);
     this.#negatives.invalidate(change);
   }
 
   /** Evicts everything, including reads in flight: after a lost change feed, or when signing keys changed. */
   clear(): void {
-    if (this.#records === null) return;
+    if (this.#keys === null) return;
     this.#invalidations++;
     for (const loader of this.#loaders) loader.invalidateAll();
-    this.#records.clear();
+    this.#keys.clear();
     this.#negatives.clear();
-    this.identities?.clear();
+    this.credentials?.clear();
   }
 
   stats() {
-    const [credentials, records, keyIds] = [
-      this.identities?.cold,
-      this.#records?.records.cold,
-      this.#records?.keyIds.cold,
-    ];
-    const layers = [credentials, records, keyIds].filter((layer) => layer !== undefined);
+    const [credentials, keys] = [this.credentials?.store, this.#keys?.store];
+    const layers = [credentials, keys].filter((layer) => layer !== undefined);
     return {
-      /** Cached keys. */
-      entries: records?.size ?? 0,
-      /** Cached credentials. */
+      /** Keys that cached tokens name. */
+      entries: keys?.size ?? 0,
+      /** Credentials, also those that a change has made out of date. */
       credentials: credentials?.size ?? 0,
       negatives: this.#negatives.size,
       /** Bytes of the entries, and those allocated for them, at most `maxBytes`. */
       bytes: sum(layers.map(({ bytes }) => bytes)),
       allocatedBytes: sum(layers.map(({ allocatedBytes }) => allocatedBytes)),
-      hits: this.#hits,
+      hits: this.#hits + (this.credentials?.hits ?? 0),
       misses: this.#misses,
       evictions: sum(layers.map(({ evictions }) => evictions)),
       /** Evictions because of a change. */
@@ -144,11 +141,18 @@ export class VerificationCache implements KeyLookups {
 
   /** Returns undefined if nothing is cached. */
   #cached(lookup: KeyLookup): VerifiableRecord | null | undefined {
-    if (this.#records === null) return undefined;
-    const stored = this.#records.get(lookup);
-    if (stored !== undefined) return stored;
+    if (this.#keys === null) return undefined;
+    const stored = this.#keys.get(lookup);
+    if (stored !== undefined) {
+      stored.stamp = this.#stampOf(lookup, stored);
+      return stored;
+    }
     const name = nameOf(lookup);
     return name === undefined || this.#isNegative(name, lookup) ? null : undefined;
+  }
+
+  #stampOf(lookup: KeyLookup, { key: { keyId } }: VerifiableRecord): Stamp {
+    return this.#epochs.stampOf(keyId, nameOf(lookup) ?? keyId);
   }
 
   /** The first digest stands for the others, but not for hashes and prefixes, which the lookup of another raw key may share. */
@@ -157,10 +161,11 @@ export class VerificationCache implements KeyLookups {
     return lookup.hashes === undefined || namesOf(lookup).every((alias) => this.#negatives.has(alias));
   }
 
-  /** Caches single records only: a change of any of several must be noticed, but only that of the cached one would be. */
+  /** Permits to cache single records only: a change of any of several must be noticed, but only that of the cached one would be. */
   #store(lookup: KeyLookup, found: readonly VerifiableRecord[]): void {
     const [stored = null] = found;
-    this.#records?.set(lookup, found.length > 1 ? null : stored);
+    if (stored !== null && found.length === 1) stored.stamp = this.#stampOf(lookup, stored);
+    this.#keys?.set(lookup, found.length > 1 ? null : stored);
     if (stored === null) this.#negatives.add(namesOf(lookup));
     else for (const name of namesOf(lookup)) this.#negatives.delete(name);
   }

@@ -1,61 +1,101 @@
 import { hash } from "node:crypto";
-import type { Clock } from "../../lib/clock.ts";
-import type { Identified, IdentityCache } from "../identified.ts";
-import { decodeIdentified, encodeIdentified } from "./credential-codec.ts";
-import type { ByteCacheOptions } from "./store/byte-cache.ts";
-import { type Codec, TwoTierCache } from "./two-tier-cache.ts";
-
-const CODEC: Codec<Identified> = {
-  writeKey: (name, into) => into.write(name, 0, "latin1"),
-  encode: encodeIdentified,
-  decode: (_name, bytes) => decodeIdentified(bytes),
-};
+import { UUID } from "../../domain/key.ts";
+import type { Stamp } from "../../domain/key-lookup.ts";
+import type { Credentials } from "../context.ts";
+import type { Loaded } from "../identified.ts";
+import type { CacheLease } from "./cache.ts";
+import { CachedCredential, encodeCredential, endOfSections, type KeepAnswer, WORDS } from "./cached-credential.ts";
+import type { Epochs } from "./epochs.ts";
+import { ByteCache, type ByteCacheOptions, NO_PLACE } from "./store/byte-cache.ts";
 
 /**
- * Caches identified credentials by the SHA-256 of their text, which itself is not stored. An entry is valid as long as the key rings of this
- * process, except for the expiry of a token, which is therefore checked on each use.
+ * Caches credentials with their keys by the SHA-256 of their text, which itself is not stored. An entry is current as long as neither its key
+ * nor the digest of its raw key was changed, and as long as the key rings of this process.
  */
-export class CredentialCache implements IdentityCache {
-  readonly #cache: TwoTierCache<Identified>;
-  readonly #clock: Clock;
+export class CredentialCache implements Credentials {
+  readonly store: ByteCache;
+  readonly #epochs: Epochs;
+  readonly #lease: CacheLease;
   #generation = 0;
+  #hits = 0;
 
-  constructor(clock: Clock, options: ByteCacheOptions) {
-    this.#cache = new TwoTierCache(CODEC, options);
-    this.#clock = clock;
+  constructor(epochs: Epochs, lease: CacheLease, options: ByteCacheOptions) {
+    this.store = new ByteCache(options);
+    this.#epochs = epochs;
+    this.#lease = lease;
   }
 
   get generation(): number {
     return this.#generation;
   }
 
-  get cold() {
-    return this.#cache.cold;
+  get hits(): number {
+    return this.#hits;
   }
 
-  /** Returns a string, the fastest type to hash into and look up by. */
+  /** Returns a string, the fastest type to hash into. */
   nameOf(credential: string): string {
     return hash("sha256", credential, "latin1");
   }
 
-  get(name: string): Identified | undefined {
-    const identified = this.#cache.get(name);
-    if (identified === undefined || !this.#isExpired(identified)) return identified;
-    this.#cache.delete(name);
-    return undefined;
+  find(name: string): CachedCredential | undefined {
+    const cached = this.#lease.isCoherent() ? this.#get(name) : undefined;
+    if (cached === undefined) return undefined;
+    this.#hits++;
+    this.#lease.onLookup?.(true);
+    return cached;
   }
 
-  /** Does not cache an expired token. */
-  set(name: string, identified: Identified, generation: number): void {
-    if (generation === this.#generation && !this.#isExpired(identified)) this.#cache.set(name, identified);
+  findStale(name: string): CachedCredential | undefined {
+    return this.#lease.isInStaleGrace?.() === true ? this.#get(name) : undefined;
   }
 
-  #isExpired({ token }: Identified): boolean {
-    return token !== null && token.expireTime <= this.#clock.now();
+  /** Returns whether a cached credential is still as it was found, and may be used. */
+  isCurrent({ stamp }: CachedCredential): boolean {
+    return this.#lease.isCoherent() && this.#epochs.isCurrent(stamp);
+  }
+
+  set(name: string, loaded: Loaded, generation: number): void {
+    const { stamp, key } = loaded.stored;
+    if (stamp === undefined || generation !== this.#generation || !UUID.test(key.keyId)) return;
+    this.store.set(name, encodeCredential(loaded, stamp));
+  }
+
+  delete(name: string): void {
+    this.store.delete(name);
   }
 
   clear(): void {
-    this.#cache.clear();
+    this.store.clear();
+    this.#epochs.invalidateAll();
     this.#generation++;
   }
+
+  #get(name: string): CachedCredential | undefined {
+    const { store } = this;
+    const place = store.find(name);
+    if (place === NO_PLACE) return undefined;
+    const stamp = this.#stampAt(place);
+    if (!this.#epochs.isCurrent(stamp)) return undefined;
+    const validUntil = store.wordAt(place, WORDS.validUntil) + store.wordAt(place, WORDS.validUntil + 1) * 2 ** 32;
+    return new CachedCredential(name, stamp, validUntil, Buffer.from(store.valueAt(place)), this.#keepAnswer);
+  }
+
+  #stampAt(place: number): Stamp {
+    const { store } = this;
+    const [count, ofKey] = [store.wordAt(place, WORDS.count), store.wordAt(place, WORDS.ofKey)];
+    return { count, ofKey, ofName: store.wordAt(place, WORDS.ofName) };
+  }
+
+  readonly #keepAnswer: KeepAnswer = (name, { count, ofKey, ofName }, section) => {
+    const place = this.store.find(name);
+    if (place === NO_PLACE) return;
+    const stamp = this.#stampAt(place);
+    const isSame = stamp.count === count && stamp.ofKey === ofKey && stamp.ofName === ofName;
+    if (!isSame) return;
+    const bytes = this.store.valueAt(place);
+    const end = endOfSections(bytes);
+    if (end + section.length <= bytes.length) bytes.set(section, end);
+    else this.store.set(name, Buffer.concat([bytes.subarray(0, end), section]));
+  };
 }

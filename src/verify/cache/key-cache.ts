@@ -1,63 +1,63 @@
+import type { KeySecret, SecretDigest } from "../../domain/key.ts";
 import type { KeyLookup, VerifiableRecord } from "../../domain/key-lookup.ts";
-import type { KeyChange } from "../reader.ts";
-import { digestName, nameOf } from "../reader.ts";
-import { keyIdText, writeKeyId } from "./codec.ts";
-import { decodeRecord, encodeRecord } from "./key-codec.ts";
-import type { ByteCacheOptions } from "./store/byte-cache.ts";
-import { type Codec, TwoTierCache } from "./two-tier-cache.ts";
+import { ByteCache, type ByteCacheOptions } from "./store/byte-cache.ts";
 
-const RECORDS: Codec<VerifiableRecord> = {
-  writeKey: (name, into) => writeKeyId(name, into, 0),
-  encode: encodeRecord,
-  decode: decodeRecord,
-};
-
-const KEY_IDS: Codec<string> = {
-  writeKey: (name, into) => into.write(name, 0, "latin1"),
-  encode: (keyId, into) => writeKeyId(keyId, into, 0),
-  decode: (_name, bytes) => keyIdText(bytes, 0),
-};
-
-/**
- * Returns whether a lookup has found a key by a prefix alone, which wrong raw keys have too: they would evict the names of others, and another
- * key with the raw key could not be noticed.
- */
-function isByPrefix({ hashes, matchedKeyId }: KeyLookup, { key, secrets: [secret] }: VerifiableRecord): boolean {
-  return hashes !== undefined && typeof secret?.hash?.parameters === "string" && matchedKeyId !== key.keyId;
-}
-
-/** Caches keys by id. A raw key finds its id by a digest, which is only a hint: `evaluate` compares the digests again. */
+/** Caches the keys that tokens name, by id, so that the first verification of a token reads nothing. */
 export class KeyCache {
-  readonly records: TwoTierCache<VerifiableRecord>;
-  readonly keyIds: TwoTierCache<string>;
+  readonly store: ByteCache;
 
-  constructor(records: ByteCacheOptions, keyIds: ByteCacheOptions) {
-    this.records = new TwoTierCache(RECORDS, records);
-    this.keyIds = new TwoTierCache(KEY_IDS, keyIds);
+  constructor(options: ByteCacheOptions) {
+    this.store = new ByteCache(options);
   }
 
-  get(lookup: KeyLookup): VerifiableRecord | undefined {
-    const name = nameOf(lookup);
-    const keyId = lookup.keyId === null && name !== undefined ? this.keyIds.get(name) : name;
-    return keyId === undefined ? undefined : this.records.get(keyId);
+  get({ keyId }: KeyLookup): VerifiableRecord | undefined {
+    const bytes = keyId === null ? undefined : this.store.get(keyId);
+    return bytes === undefined ? undefined : decode(bytes);
   }
 
   /** Caches the result of a lookup; null if nothing was found. */
-  set(lookup: KeyLookup, stored: VerifiableRecord | null): void {
-    const name = nameOf(lookup);
-    if (stored !== null) this.records.set(stored.key.keyId, stored);
-    if (name === undefined || (stored !== null && isByPrefix(lookup, stored))) return;
-    if (stored === null) (lookup.keyId === null ? this.keyIds : this.records).delete(name);
-    else if (lookup.keyId === null) this.keyIds.set(name, stored.key.keyId);
+  set({ keyId, isParent }: KeyLookup, stored: VerifiableRecord | null): void {
+    if (keyId === null) return;
+    if (stored !== null && isParent === true) this.store.set(keyId, encode(stored));
+    else this.store.delete(keyId);
   }
 
-  invalidate({ keyIds, digests }: KeyChange): void {
-    for (const keyId of keyIds) this.records.delete(keyId);
-    for (const digest of digests) this.keyIds.delete(digestName(digest));
+  delete(keyId: string): void {
+    this.store.delete(keyId);
   }
 
   clear(): void {
-    this.records.clear();
-    this.keyIds.clear();
+    this.store.clear();
   }
+}
+
+/** As JSON: times in ISO 8601, digests in hexadecimal. */
+function encode({ key, secrets }: VerifiableRecord): Buffer {
+  const hex = ({ keyId, digest }: SecretDigest) => ({ keyId, digest: Buffer.from(digest).toString("hex") });
+  return Buffer.from(JSON.stringify({ key, secrets: secrets.map((one) => ({ ...one, digest: hex(one.digest) })) }));
+}
+
+function decode(bytes: Buffer): VerifiableRecord {
+  const { key, secrets } = JSON.parse(bytes.toString());
+  const times = Object.fromEntries(TIMES.map((name) => [name, dateOf(key[name])]));
+  return { key: { ...key, ...times }, secrets: secrets.map(decodeSecret) };
+}
+
+const TIMES = ["expireTime", "revokeTime", "disableTime"] as const;
+
+function decodeSecret({ digest, expireTime, ...secret }: EncodedSecret): KeySecret {
+  return {
+    ...secret,
+    digest: { ...digest, digest: Buffer.from(digest.digest, "hex") },
+    expireTime: dateOf(expireTime),
+  };
+}
+
+type EncodedSecret = Omit<KeySecret, "digest" | "expireTime"> & {
+  readonly digest: { readonly keyId: string; readonly digest: string };
+  readonly expireTime: string | null;
+};
+
+function dateOf(time: string | null): Date | null {
+  return time === null ? null : new Date(time);
 }

@@ -13,7 +13,14 @@ const KEY: VerifiableKey = {
   ...{ allowedCidrs: null, restrictedToActorIds: null },
 };
 const VALID: Valid = {
-  ...{ valid: true, credentialType: "ISSUED_API_KEY", key: KEY, secretVersion: 1, scopes: ["read", "x:y"] },
+  ...{
+    valid: true,
+    keyId: KEY.keyId,
+    credentialType: "ISSUED_API_KEY",
+    key: KEY,
+    secretVersion: 1,
+    scopes: ["read", "x:y"],
+  },
   ...{ expireTime: null, token: null },
 };
 const SHARED = memoizable(VALID);

@@ -1,94 +1,88 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { KeySecret, VerifiableKey } from "../../../src/domain/key.ts";
-import type { VerifiableRecord } from "../../../src/domain/key-lookup.ts";
-import { decodeIdentified, encodeIdentified } from "../../../src/verify/cache/credential-codec.ts";
-import { decodeRecord, encodeRecord } from "../../../src/verify/cache/key-codec.ts";
-import { identifiedByHash, identifiedSecret, identifiedToken } from "../../../src/verify/identified.ts";
-import { NO_CONTROLS } from "../fixture.ts";
+import { CredentialCache } from "../../../src/verify/cache/credential-cache.ts";
+import { Epochs } from "../../../src/verify/cache/epochs.ts";
+import { KeyCache } from "../../../src/verify/cache/key-cache.ts";
+import type { Loaded } from "../../../src/verify/identified.ts";
 
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 
-const SECRETS: readonly KeySecret[] = [
-  { version: 7, digest: { keyId: "0123456789abcdef", digest: new Uint8Array(32).fill(0xaa) }, expireTime: null },
-  { version: 6, digest: { keyId: "fedcba9876543210", digest: new Uint8Array(32).fill(0xbb) }, expireTime: new Date(5) },
-];
-
-const KEY: VerifiableKey = {
-  ...{ keyId: KEY_ID, kind: "imported", actorId: "actor_1", scopes: ["read", "é"], metadata: { env: "prod" } },
-  ...{ expireTime: new Date(1_790_000_000_123), revokeTime: null, ...NO_CONTROLS },
-};
-
-function bytesOf(record: VerifiableRecord): Buffer {
-  const into = Buffer.alloc(65_536);
-  return into.subarray(0, encodeRecord(record, into));
-}
-
-test("a key without controls takes no space for them", () => {
-  const json = '[1,"actor_1",["read","é"],{"env":"prod"},1790000000123,null,[[7,null],[6,5]]]';
-  const digests = `0123456789abcdef${"aa".repeat(32)}fedcba9876543210${"bb".repeat(32)}`;
-  const expected = Buffer.concat([Buffer.from(`02${digests}`, "hex"), Buffer.from(json)]);
-  expect(bytesOf({ key: KEY, secrets: SECRETS })).toEqual(expected);
-});
-
-test("a token without an audience takes no more space than before there were any", () => {
-  const facts = { tokenId: "t", secretVersion: 3, scopes: ["read"], claims: { a: 1 }, expireTime: 9 };
-  const token = identifiedToken("JWT", KEY_ID, { ...facts, audience: undefined });
-  const into = Buffer.alloc(1024);
-  const expected = Buffer.concat([
-    Buffer.from(`02${KEY_ID.replaceAll("-", "")}`, "hex"),
-    Buffer.from('["t",3,["read"],{"a":1},9]'),
-  ]);
-  expect(into.subarray(0, encodeIdentified(token, into))).toEqual(expected);
-});
-
-const [SECRET] = SECRETS as [KeySecret];
-const { keyId, digest } = SECRET.digest;
-
-test.each([
-  ["a byte less", { keyId, digest: digest.subarray(1) }],
-  ["a byte more", { keyId, digest: new Uint8Array(33) }],
-  ["a key id of a byte less", { keyId: keyId.slice(2), digest }],
-  ["a key id of a byte more", { keyId: `${keyId}00`, digest }],
-  ["a key id of half a byte less", { keyId: keyId.slice(1), digest }],
-  ["a key id that is not hexadecimal", { keyId: `${keyId.slice(2)}zz`, digest }],
-])("a digest with %s is not cached", (_, malformed) => {
-  const into = Buffer.alloc(1024);
-  const secrets = [SECRET, { ...SECRET, digest: malformed }];
-  expect(encodeRecord({ key: KEY, secrets }, into)).toBeNaN();
-  expect(encodeIdentified(identifiedSecret(KEY_ID, [SECRET.digest, malformed]), into)).toBeNaN();
-  expect(encodeIdentified(identifiedByHash([SECRET.digest], malformed), into)).toBeNaN();
-});
-
-test("a key with more than 100 secrets is not cached", () => {
-  const into = Buffer.alloc(65_536);
-  const lengthWith = (count: number) => encodeRecord({ key: KEY, secrets: Array(count).fill(SECRET) }, into);
-  expect([lengthWith(100), lengthWith(101)]).toEqual([expect.any(Number), Number.NaN]);
-  expect(lengthWith(100)).toBeGreaterThan(4_000);
-});
-
 const time = fc.option(fc.integer({ min: 0, max: 2 ** 42 }).map((ms) => new Date(ms)));
-const texts = fc.option(fc.array(fc.string({ maxLength: 8 }), { maxLength: 4 }));
-const controls = fc.record({ disableTime: time, allowedCidrs: texts, restrictedToActorIds: texts });
-const kind = fc.constantFrom("issued" as const, "imported" as const);
+const text = fc.string({ unit: "binary", maxLength: 8 });
+const texts = fc.array(text, { maxLength: 4 });
+const digest = fc.record({
+  keyId: fc.constant("0123456789abcdef"),
+  digest: fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes)),
+});
+const key = fc.record({
+  keyId: fc.constant(KEY_ID),
+  kind: fc.constantFrom("issued" as const, "imported" as const),
+  actorId: text,
+  scopes: texts,
+  metadata: fc.dictionary(text, text, { noNullPrototype: true }),
+  expireTime: time,
+  revokeTime: time,
+  disableTime: time,
+  allowedCidrs: fc.option(texts),
+  restrictedToActorIds: fc.option(texts),
+});
+const version = fc.nat(2 ** 30);
+const secret = fc.record({ version, digest, expireTime: time });
+const token = fc.record({
+  ...{ tokenId: text, secretVersion: version, scopes: texts, audience: fc.option(texts, { nil: undefined }) },
+  ...{ claims: fc.dictionary(text, fc.jsonValue() as fc.Arbitrary<null>), expireTime: fc.nat() },
+});
+const adoption = fc.record({
+  ...{ keyId: fc.constant(KEY_ID), hashDigest: digest, digest },
+  otherDigests: fc.array(digest, { maxLength: 2 }),
+});
 
-test("a key with controls is decoded as it was encoded, and takes more space only if it has any", () => {
+const options = { maxBytes: 2 ** 20, maxEntries: 100, seed: 1 };
+
+test("a credential with its key is found as it was cached, but for the digests of its secrets", () => {
+  const epochs = new Epochs();
+  const cache = new CredentialCache(epochs, { isCoherent: () => true, renewed: async () => {} }, options);
+  const types = fc.constantFrom("ISSUED_API_KEY" as const, "IMPORTED_API_KEY" as const);
+  const tokenTypes = fc.constantFrom("JWT" as const, "MACAROON" as const);
+  const credential = fc.oneof(
+    fc.record({ credentialType: types, token: fc.constant(null) }),
+    fc.record({ credentialType: tokenTypes, token }),
+  );
   fc.assert(
-    fc.property(controls, kind, time, fc.nat(2), (set, kind, expireTime, count) => {
-      const record = { key: { ...KEY, kind, expireTime, ...set }, secrets: SECRETS.slice(0, count) };
-      const [bytes, bare] = [bytesOf(record), bytesOf({ ...record, key: { ...record.key, ...NO_CONTROLS } })];
-      expect(decodeRecord(KEY_ID, bytes)).toEqual(record);
-      expect(bytes.length > bare.length).toBe(Object.values(set).some((value) => value !== null));
-    }),
-    { numRuns: 500 },
+    fc.property(
+      credential,
+      key,
+      fc.option(secret, { nil: undefined }),
+      fc.option(adoption),
+      (identified, key, secret, adoption) => {
+        const stamp = epochs.stampOf(KEY_ID, KEY_ID);
+        const { version = 0, expireTime = null } = secret ?? {};
+        const ofToken = identified.token && { ...identified.token, secretVersion: version };
+        const loaded: Loaded = {
+          identified: { credentialType: identified.credentialType, token: ofToken } as Loaded["identified"],
+          stored: { key, secrets: [], stamp },
+          secret: secret && { version, expireTime },
+          adoption,
+        };
+        cache.set("name", loaded, cache.generation);
+        // As JSON has it, which has no -0.
+        const expected = { ...loaded, identified: JSON.parse(JSON.stringify(loaded.identified)) };
+        expect(cache.find("name")?.loaded).toEqual(expected);
+      },
+    ),
+    { numRuns: 1_000 },
   );
 });
 
-test("a token with an audience is decoded as it was encoded", () => {
-  const facts = { tokenId: "t", secretVersion: 3, scopes: ["read"], claims: { a: 1 }, expireTime: 9 };
-  const into = Buffer.alloc(1024);
-  for (const audience of [undefined, ["books"], ["books", "films"]]) {
-    const token = identifiedToken("MACAROON", KEY_ID, { ...facts, audience });
-    expect(decodeIdentified(into.subarray(0, encodeIdentified(token, into)))).toEqual(token);
-  }
+test("a key is found as it was cached", () => {
+  const cache = new KeyCache(options);
+  const hash = fc.record({ schemeId: fc.nat(99), parameters: fc.option(text) });
+  const secrets = fc.array(fc.oneof(secret, fc.record({ version, digest, expireTime: time, hash })), { maxLength: 4 });
+  fc.assert(
+    fc.property(key, secrets, (key, secrets) => {
+      cache.set({ keyId: KEY_ID, digests: [], isParent: true }, { key, secrets });
+      expect(cache.get({ keyId: KEY_ID, digests: [] })).toEqual({ key, secrets });
+    }),
+    { numRuns: 500 },
+  );
 });

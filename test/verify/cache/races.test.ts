@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { KeyLookup, VerifiableRecord } from "../../../src/domain/key-lookup.ts";
 import { VerificationCache } from "../../../src/verify/cache/cache.ts";
+import { type Identified, identifiedRawKey, identifiedSecret, withKey } from "../../../src/verify/identified.ts";
 import type { CacheMode } from "../../../src/verify/reader.ts";
 import { type Seeded, seededBy } from "../../support/seeded.ts";
 import { NO_CONTROLS } from "../fixture.ts";
@@ -35,7 +36,21 @@ class Subject {
     this.#number = number;
     this.digest = createHash("sha256").update(`subject ${number}`).digest();
     this.keyId = this.newKeyId();
-    this.lookup = this.isRaw ? { keyId: null, digests: [this.digest] } : { keyId: this.keyId, digests: [] };
+    this.lookup = this.isRaw
+      ? { keyId: null, digests: [this.digest] }
+      : { keyId: this.keyId, digests: [], isParent: true };
+  }
+
+  /** The cache key of its credential. */
+  get name(): string {
+    return this.digest.toString("latin1");
+  }
+
+  get identified(): Identified {
+    const digests = [{ keyId: SERVER_KEY, digest: this.digest }];
+    return this.lookup.keyId === null
+      ? identifiedRawKey(digests)
+      : { ...identifiedSecret(this.keyId, digests), lookup: this.lookup };
   }
 
   get isRaw(): boolean {
@@ -80,12 +95,10 @@ class Race {
   constructor(random: Seeded) {
     this.#random = random;
     this.store.isHolding = true;
-    const clock = { now: () => 0 };
     this.cache = new VerificationCache(this.store.findKeys, {
       maxBytes: 2 ** 22,
       maxEntries: 100,
       maxNegatives: 100,
-      clock,
       isCoherent: () => true,
       renewed: async () => undefined,
     });
@@ -101,21 +114,32 @@ class Race {
     else await nextTurn();
   }
 
+  /** Looks a subject up as verification does. */
   call(subject: Subject, mode: CacheMode): void {
     const oldest = mode === "default" ? subject.announced : subject.latest;
-    const answer = this.cache.findKey(subject.lookup, mode);
+    const credentials = this.cache.credentials ?? expect.unreachable();
+    const { generation } = credentials;
     const check = (stored: VerifiableRecord | null) => {
       const allowed = subject.history.slice(oldest).map(({ actorId }) => actorId);
       expect(allowed, `${subject.lookup.keyId ?? "raw key"}, ${mode}`).toContain(stored?.key.actorId ?? null);
     };
+    const found = (stored: VerifiableRecord | null) => {
+      check(stored);
+      if (mode === "no-store") return;
+      if (stored === null) credentials.delete(subject.name);
+      else credentials.set(subject.name, withKey(subject.identified, stored), generation);
+    };
+    const cached = mode === "default" ? credentials.find(subject.name) : undefined;
+    const answer = cached === undefined ? this.cache.findKey(subject.lookup, mode) : cached.loaded.stored;
     if (!(answer instanceof Promise)) {
       this.counts.atOnce++;
-      check(answer);
+      if (cached === undefined) found(answer);
+      else check(answer);
       return;
     }
     const succeed = (stored: VerifiableRecord | null) => {
       this.counts.byRead++;
-      check(stored);
+      found(stored);
     };
     const fail = () => {
       this.counts.failed++;

@@ -1,5 +1,6 @@
 import { ByteIndex, NO_SLOT } from "./byte-index.ts";
 import { ByteSlab, MAX_KEY_LENGTH, wordsFor } from "./byte-slab.ts";
+import { hashOf } from "./hash.ts";
 
 export interface ByteCacheOptions {
   /** Limit of all memory, index included. */
@@ -15,11 +16,11 @@ const MAX_SLAB_BYTES = 256 * 1024;
 const MIN_SLAB_BYTES = 1024;
 const MIN_SLABS = 4;
 const WORD = 4;
-const NO_PLACE = -1;
+export const NO_PLACE = -1;
 
 /**
- * A bounded map of short byte strings without cost for the garbage collector: entries are stored consecutively in slabs outside the heap. When
- * it is full, the oldest slab is swept: entries used since its last sweep stay, up to half of the slab; all others are evicted (CLOCK per slab).
+ * A bounded map of byte strings without cost for the garbage collector: entries are stored consecutively in slabs outside the heap. A key is a
+ * string with one character per byte. When it is full, the oldest slab is swept: entries used since its last sweep stay, up to half of the slab; all others are evicted (CLOCK per slab).
  */
 export class ByteCache {
   readonly #index: ByteIndex;
@@ -72,17 +73,30 @@ export class ByteCache {
   }
 
   /** Returns a view of the value, valid until the next change of the cache. */
-  get(key: Uint8Array): Buffer | undefined {
-    const place = this.#find(this.#hash(key), key);
-    if (place === NO_PLACE) return undefined;
-    const [slab, at] = [this.#slabOf(place), place & this.#inSlab];
-    slab.markUsed(at);
-    return slab.valueAt(at);
+  get(key: string): Buffer | undefined {
+    const place = this.find(key);
+    return place === NO_PLACE ? undefined : this.valueAt(place);
+  }
+
+  /** Returns the place of an entry, which is used thereby, until the next change of the cache; -1 if there is none. */
+  find(key: string): number {
+    const place = this.#find(hashOf(key, this.#seed), key);
+    if (place !== NO_PLACE) this.#slabOf(place).markUsed(place & this.#inSlab);
+    return place;
+  }
+
+  valueAt(place: number): Buffer {
+    return this.#slabOf(place).valueAt(place & this.#inSlab);
+  }
+
+  /** Returns 32 bits of a value, in the byte order of the machine. */
+  wordAt(place: number, index: number): number {
+    return this.#slabOf(place).wordAt(place & this.#inSlab, index);
   }
 
   /** Returns whether it was stored. An oversized entry is not, but the earlier value of its key is removed. */
-  set(key: Uint8Array, value: Uint8Array): boolean {
-    const hash = this.#hash(key);
+  set(key: string, value: Uint8Array): boolean {
+    const hash = hashOf(key, this.#seed);
     this.#remove(hash, key);
     const words = wordsFor(key, value);
     if (key.length > MAX_KEY_LENGTH || words > this.#slabWords / 2) return false;
@@ -95,8 +109,8 @@ export class ByteCache {
   }
 
   /** Returns whether it existed. */
-  delete(key: Uint8Array): boolean {
-    return this.#remove(this.#hash(key), key);
+  delete(key: string): boolean {
+    return this.#remove(hashOf(key, this.#seed), key);
   }
 
   /** Evicts everything and frees the slabs. */
@@ -107,7 +121,7 @@ export class ByteCache {
     this.#liveWords = 0;
   }
 
-  #find(hash: number, key: Uint8Array): number {
+  #find(hash: number, key: string): number {
     for (let slot = this.#index.first(hash); slot !== NO_SLOT; slot = this.#index.next(slot, hash)) {
       const place = this.#index.placeAt(slot);
       if (this.#slabOf(place).hasKey(place & this.#inSlab, key)) return place;
@@ -115,7 +129,7 @@ export class ByteCache {
     return NO_PLACE;
   }
 
-  #remove(hash: number, key: Uint8Array): boolean {
+  #remove(hash: number, key: string): boolean {
     const place = this.#find(hash, key);
     if (place === NO_PLACE) return false;
     const [slab, at] = [this.#slabOf(place), place & this.#inSlab];
@@ -164,15 +178,6 @@ export class ByteCache {
     const slab = this.#slabs[number];
     if (slab === undefined) throw new RangeError("cache slab not found");
     return slab;
-  }
-
-  /** FNV-1a from the seed, with a final mix (MurmurHash3) for the low bits, which select the slot. */
-  #hash(key: Uint8Array): number {
-    let hash = 0x811c9dc5 ^ this.#seed;
-    for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ (key[i] ?? 0), 0x01000193);
-    hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-    hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-    return (hash ^ (hash >>> 16)) >>> 0;
   }
 }
 

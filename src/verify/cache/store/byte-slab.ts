@@ -12,8 +12,8 @@ const DEAD = 1 << 29;
 export const MAX_KEY_LENGTH = KEY_LENGTH;
 
 /** Returns the size of an entry in words. */
-export function wordsFor(key: Uint8Array, value: Uint8Array): number {
-  return HEADER_WORDS + Math.ceil((key.length + value.length) / WORD);
+export function wordsFor(key: string, value: Uint8Array): number {
+  return HEADER_WORDS + Math.ceil(key.length / WORD) + Math.ceil(value.length / WORD);
 }
 
 /** Memory outside the JavaScript heap, filled with consecutive entries. Positions are in words of 4 bytes. */
@@ -36,12 +36,12 @@ export class ByteSlab {
   }
 
   /** Returns the position of the new entry. */
-  append(hash: number, key: Uint8Array, value: Uint8Array): number {
+  append(hash: number, key: string, value: Uint8Array): number {
     const place = this.filled;
     this.#words[place] = hash;
     this.#words[place + 1] = value.length | (key.length << KEY_SHIFT);
-    this.#bytes.set(key, this.#start(place));
-    this.#bytes.set(value, this.#start(place) + key.length);
+    this.#bytes.write(key, this.#start(place), "latin1");
+    this.#bytes.set(value, this.#valueWord(place) * WORD);
     this.filled += this.wordsAt(place);
     return place;
   }
@@ -52,21 +52,25 @@ export class ByteSlab {
 
   wordsAt(place: number): number {
     const lengths = this.#lengths(place);
-    return HEADER_WORDS + Math.ceil((keyLength(lengths) + (lengths & VALUE_LENGTH)) / WORD);
+    return HEADER_WORDS + Math.ceil(keyLength(lengths) / WORD) + Math.ceil((lengths & VALUE_LENGTH) / WORD);
   }
 
-  hasKey(place: number, key: Uint8Array): boolean {
+  hasKey(place: number, key: string): boolean {
     if (keyLength(this.#lengths(place)) !== key.length) return false;
     const start = this.#start(place);
-    for (let i = 0; i < key.length; i++) if (this.#bytes[start + i] !== key[i]) return false;
+    for (let i = 0; i < key.length; i++) if (this.#bytes[start + i] !== key.charCodeAt(i)) return false;
     return true;
   }
 
   /** Returns a view of the value, not a copy. */
   valueAt(place: number): Buffer {
-    const lengths = this.#lengths(place);
-    const start = this.#start(place) + keyLength(lengths);
-    return this.#bytes.subarray(start, start + (lengths & VALUE_LENGTH));
+    const start = this.#valueWord(place) * WORD;
+    return this.#bytes.subarray(start, start + (this.#lengths(place) & VALUE_LENGTH));
+  }
+
+  /** Returns 32 bits of the value, in the byte order of the machine. */
+  wordAt(place: number, index: number): number {
+    return this.#words[this.#valueWord(place) + index] ?? 0;
   }
 
   isUsed(place: number): boolean {
@@ -96,6 +100,10 @@ export class ByteSlab {
 
   #lengths(place: number): number {
     return this.#words[place + 1] ?? 0;
+  }
+
+  #valueWord(place: number): number {
+    return place + HEADER_WORDS + Math.ceil(keyLength(this.#lengths(place)) / WORD);
   }
 
   #start(place: number): number {

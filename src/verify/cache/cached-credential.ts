@@ -1,0 +1,247 @@
+import type { Stamp } from "../../domain/key-lookup.ts";
+import { responseSize } from "../../domain/response-size.ts";
+import { ANSWER_FORMS, type AnswerForm, type EncodedAnswers, type Valid } from "../../domain/verdict.ts";
+import { memoizeFirst } from "../../lib/memoize.ts";
+import type { Controls } from "../checks.ts";
+import { credentialOf } from "../evaluate.ts";
+import type { Loaded } from "../identified.ts";
+import { CREDENTIAL_TYPES, decodeLoaded, encodeLoaded } from "./loaded-codec.ts";
+
+/**
+ * The cached form of a credential with its key: words of 32 bits in the byte order of the machine, the key id, then sections, each a word for
+ * its kind and length, and its content. Sections 0 and 1 are the scopes and everything else as JSON, the others encoded answers.
+ */
+export const WORDS = {
+  /** The stamp of the key. */
+  count: 0,
+  ofKey: 1,
+  ofName: 2,
+  /** Until when the credential is in force, in milliseconds: two words. */
+  validUntil: 3,
+  size: 5,
+  secretVersion: 6,
+  /** Its first byte is the type of the credential, the second one has the flags. */
+  type: 7,
+} as const;
+
+const WORD = 4;
+const KEY_ID_AT = 8 * WORD;
+const KEY_ID_SIZE = 36;
+const SECTIONS_AT = KEY_ID_AT + KEY_ID_SIZE;
+
+const IS_IMPORTED = 1;
+const HAS_SECRET = 2;
+const IS_DISABLED = 4;
+
+const FIRST_TOKEN_TYPE = CREDENTIAL_TYPES.indexOf("JWT");
+
+const SCOPES = 0;
+const CONTENT = 1;
+const CIDRS = 2;
+const AUDIENCE = 3;
+const FIRST_ANSWER = 4;
+/** Bits of a section's head before its length. */
+const KIND_BITS = 8;
+const KIND = 2 ** KIND_BITS - 1;
+
+/** Bytes of a typical answer in addition to the actor, scopes and metadata. Room for it is left: an entry that grows takes its place twice. */
+const ANSWER_SIZE = 112;
+
+/** Lists of scopes, addresses and services occur in few combinations, as the same arrays. More than these are parsed on each use. */
+const MAX_LISTS = 16_384;
+const listOf = memoizeFirst(MAX_LISTS, (json): readonly string[] => Object.freeze(JSON.parse(json)));
+
+/** After every time. */
+const FOREVER = 2 ** 53;
+
+/** Returns until when a credential is in force, in milliseconds; 0 if it is not, or its key is to be adopted. */
+function validUntil({ identified, stored, secret, adoption }: Loaded): number {
+  if (secret === undefined || stored.key.revokeTime !== null || adoption !== null) return 0;
+  return credentialOf(identified, stored, secret).expireTime?.getTime() ?? FOREVER;
+}
+
+/** Returns the bytes of a credential with its key. The id of the key is a UUID. */
+export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp): Buffer {
+  const { identified, stored, secret } = loaded;
+  const { keyId, kind, actorId, metadata, disableTime, allowedCidrs } = stored.key;
+  const audience = identified.token?.audience;
+  const { scopes } = credentialOf(identified, stored, secret ?? { version: 0, expireTime: null });
+  const until = Math.max(0, validUntil(loaded));
+  const size = responseSize({ actorId, metadata, scopes });
+  const flags =
+    (kind === "imported" ? IS_IMPORTED : 0) |
+    (secret === undefined ? 0 : HAS_SECRET) |
+    (disableTime === null ? 0 : IS_DISABLED);
+  const type = CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8);
+  const scopesText = Buffer.from(JSON.stringify(scopes));
+  const content = Buffer.from(JSON.stringify(encodeLoaded(loaded)));
+  const words = [count, ofKey, ofName, until % 2 ** 32, Math.floor(until / 2 ** 32), size, secret?.version ?? 0, type];
+  return Buffer.concat([
+    new Uint8Array(Uint32Array.from(words).buffer),
+    Buffer.from(keyId, "latin1"),
+    section(SCOPES, scopesText),
+    section(CONTENT, content),
+    ...(allowedCidrs === null ? [] : [section(CIDRS, Buffer.from(JSON.stringify(allowedCidrs)))]),
+    ...(audience === undefined ? [] : [section(AUDIENCE, Buffer.from(JSON.stringify(audience)))]),
+    Buffer.alloc(ANSWER_SIZE + scopesText.length + content.length),
+  ]);
+}
+
+function section(kind: number, content: Uint8Array): Buffer {
+  const head = Buffer.alloc(WORD);
+  head.writeUInt32LE((kind | (content.length << KIND_BITS)) >>> 0);
+  return Buffer.concat([head, content]);
+}
+
+/** Returns the end of the sections; zeros may follow, where there is room for another one. */
+export function endOfSections(bytes: Buffer): number {
+  let at = SECTIONS_AT;
+  for (let head = 0; at + WORD <= bytes.length; at += WORD + (head >>> KIND_BITS)) {
+    head = bytes.readUInt32LE(at);
+    if (head === 0) break;
+  }
+  return Math.min(at, bytes.length);
+}
+
+/** Keeps an answer with a cached credential, if it still has this stamp. */
+export type KeepAnswer = (name: string, stamp: Stamp, section: Buffer) => void;
+
+/**
+ * A cached credential with its key. While it `isInForce`, it is itself the verdict on the credential; most fields are decoded on use, which
+ * protocols do not need once they have an encoded answer.
+ */
+export class CachedCredential implements Valid, Controls, EncodedAnswers {
+  readonly valid = true;
+  readonly name: string;
+  readonly stamp: Stamp;
+  /** Milliseconds. */
+  readonly #validUntil: number;
+  /** Its own copy: the bytes of the cache may move. */
+  readonly #bytes: Buffer;
+  readonly #keep: KeepAnswer;
+  #keyId: string | undefined;
+  #loaded: Loaded | undefined;
+
+  constructor(name: string, stamp: Stamp, validUntil: number, bytes: Buffer, keep: KeepAnswer) {
+    this.name = name;
+    this.stamp = stamp;
+    this.#validUntil = validUntil;
+    this.#bytes = bytes;
+    this.#keep = keep;
+  }
+
+  /** Returns whether the credential passes all checks of the key and the time (`now`, milliseconds), but not where it is presented. */
+  isInForce(now: number): boolean {
+    return now < this.#validUntil;
+  }
+
+  get loaded(): Loaded {
+    this.#loaded ??= this.#decode();
+    return this.#loaded;
+  }
+
+  get answers(): EncodedAnswers {
+    return this;
+  }
+
+  get keyId(): string {
+    this.#keyId ??= this.#bytes.toString("latin1", KEY_ID_AT, SECTIONS_AT);
+    return this.#keyId;
+  }
+
+  get credentialType() {
+    return CREDENTIAL_TYPES[this.#type] ?? "ISSUED_API_KEY";
+  }
+
+  get isDisabled(): boolean {
+    return (this.#flags & IS_DISABLED) !== 0;
+  }
+
+  get allowedCidrs(): readonly string[] | null {
+    return this.#list(CIDRS) ?? null;
+  }
+
+  get audience(): readonly string[] | undefined | null {
+    return this.#type < FIRST_TOKEN_TYPE ? null : this.#list(AUDIENCE);
+  }
+
+  get secretVersion(): number {
+    return this.#word(WORDS.secretVersion);
+  }
+
+  get scopes(): readonly string[] {
+    return this.#list(SCOPES) ?? [];
+  }
+
+  get key() {
+    return this.loaded.stored.key;
+  }
+
+  get expireTime() {
+    return this.#decoded.expireTime;
+  }
+
+  get token() {
+    return this.#decoded.token;
+  }
+
+  get size(): number {
+    return this.#word(WORDS.size);
+  }
+
+  answer(form: AnswerForm): Buffer | undefined {
+    return this.#section(FIRST_ANSWER + ANSWER_FORMS.indexOf(form));
+  }
+
+  keep(form: AnswerForm, answer: Uint8Array): void {
+    this.#keep(this.name, this.stamp, section(FIRST_ANSWER + ANSWER_FORMS.indexOf(form), answer));
+  }
+
+  get #decoded(): Valid {
+    const { identified, stored, secret = { version: 0, expireTime: null } } = this.loaded;
+    return credentialOf(identified, stored, secret);
+  }
+
+  get #type(): number {
+    return this.#bytes[WORDS.type * WORD] ?? 0;
+  }
+
+  get #flags(): number {
+    return this.#bytes[WORDS.type * WORD + 1] ?? 0;
+  }
+
+  #decode(): Loaded {
+    const flags = this.#flags;
+    const loaded = decodeLoaded(this.#section(CONTENT)?.toString() ?? "", {
+      keyId: this.keyId,
+      kind: (flags & IS_IMPORTED) === 0 ? "issued" : "imported",
+      credentialType: this.credentialType,
+      ...{ scopes: this.scopes, allowedCidrs: this.allowedCidrs, audience: this.audience ?? undefined },
+      secretVersion: (flags & HAS_SECRET) === 0 ? null : this.secretVersion,
+    });
+    loaded.stored.stamp = this.stamp;
+    return loaded;
+  }
+
+  #list(kind: number): readonly string[] | undefined {
+    const json = this.#section(kind);
+    return json === undefined ? undefined : listOf(json.toString());
+  }
+
+  #word(index: number): number {
+    return this.#bytes.readUInt32LE(index * WORD);
+  }
+
+  /** Returns a view. */
+  #section(kind: number): Buffer | undefined {
+    const bytes = this.#bytes;
+    for (let at = SECTIONS_AT; at + WORD <= bytes.length; ) {
+      const head = bytes.readUInt32LE(at);
+      if (head === 0) return undefined;
+      const end = at + WORD + (head >>> KIND_BITS);
+      if ((head & KIND) === kind) return bytes.subarray(at + WORD, end);
+      at = end;
+    }
+    return undefined;
+  }
+}
