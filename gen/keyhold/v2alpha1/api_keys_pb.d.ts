@@ -4,9 +4,8 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Any, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ApiKey, ApiKeySchema, KeyStatus, RevocationReason } from "./api_key_pb.js";
-import type { Status } from "../../google/rpc/status_pb.js";
 
 /**
  * Describes the file keyhold/v2alpha1/api_keys.proto.
@@ -398,9 +397,9 @@ export declare type StreamVerifyResponse = Message<"keyhold.v2alpha1.StreamVerif
     /**
      * Why there is no verdict, with the details of docs/api.md. It concerns this request alone.
      *
-     * @generated from field: google.rpc.Status error = 3;
+     * @generated from field: keyhold.v2alpha1.StreamVerifyError error = 3;
      */
-    value: Status;
+    value: StreamVerifyError;
     case: "error";
   } | { case: undefined; value?: undefined };
 };
@@ -410,6 +409,40 @@ export declare type StreamVerifyResponse = Message<"keyhold.v2alpha1.StreamVerif
  * Use `create(StreamVerifyResponseSchema)` to create a new message.
  */
 export declare const StreamVerifyResponseSchema: GenMessage<StreamVerifyResponse>;
+
+/**
+ * StreamVerifyError has the fields of google.rpc.Status, which not every generator of clients knows.
+ *
+ * @generated from message keyhold.v2alpha1.StreamVerifyError
+ */
+export declare type StreamVerifyError = Message<"keyhold.v2alpha1.StreamVerifyError"> & {
+  /**
+   * A google.rpc.Code.
+   *
+   * @generated from field: int32 code = 1;
+   */
+  code: number;
+
+  /**
+   * For people.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+
+  /**
+   * An ErrorInfo, and what else docs/api.md lists.
+   *
+   * @generated from field: repeated google.protobuf.Any details = 3;
+   */
+  details: Any[];
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.StreamVerifyError.
+ * Use `create(StreamVerifyErrorSchema)` to create a new message.
+ */
+export declare const StreamVerifyErrorSchema: GenMessage<StreamVerifyError>;
 
 /**
  * RevokeApiKeyRequest names the key to revoke and the reason.

@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import type { ConnectError } from "@connectrpc/connect";
-import { StatusSchema } from "../../../gen/google/rpc/status_pb.js";
+import { StreamVerifyErrorSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { toConnectError } from "../../api/errors.ts";
 import type { Call, Pipeline } from "../../api/rpc.ts";
 import type { Principal } from "../../domain/principal.ts";
@@ -146,7 +146,7 @@ export class VerificationStream {
       if (response instanceof Promise) void this.#await(id, response);
       else this.#answers.add(id, RESPONSE, codec.write(response));
     } catch (error) {
-      this.#answers.add(id, ERROR, statusOf(toConnectError(error)));
+      this.#answers.add(id, ERROR, errorBytes(toConnectError(error)));
     }
   }
 
@@ -155,18 +155,18 @@ export class VerificationStream {
     try {
       this.#answers.add(id, RESPONSE, this.#rpc.codec.write(await response));
     } catch (error) {
-      this.#answers.add(id, ERROR, statusOf(toConnectError(error)));
+      this.#answers.add(id, ERROR, errorBytes(toConnectError(error)));
     }
     this.#waiting--;
     this.#wake.resolve();
   }
 }
 
-const statusOf = memoize(({ code, rawMessage: message, details }: ConnectError): Uint8Array => {
+const errorBytes = memoize(({ code, rawMessage: message, details }: ConnectError): Uint8Array => {
   const packed = details.flatMap((detail) =>
     "desc" in detail ? [anyPack(detail.desc, create(detail.desc, detail.value))] : [],
   );
-  return toBinary(StatusSchema, create(StatusSchema, { code, message, details: packed }));
+  return toBinary(StreamVerifyErrorSchema, create(StreamVerifyErrorSchema, { code, message, details: packed }));
 });
 
 /** Returns the call that the verifications of a stream see, which share a log line: it counts their verdicts. */

@@ -120,15 +120,14 @@ describe("a file", () => {
       "buf/validate/validate.proto",
       "google/api/annotations.proto",
       "google/api/field_behavior.proto",
+      "google/protobuf/any.proto",
       "google/protobuf/struct.proto",
       "google/protobuf/timestamp.proto",
-      "google/rpc/status.proto",
       "keyhold/v2alpha1/api_key.proto",
       "google/protobuf/descriptor.proto",
       "google/protobuf/duration.proto",
       "google/protobuf/field_mask.proto",
       "google/api/http.proto",
-      "google/protobuf/any.proto",
     ]);
     expect(namesOf(again)).toEqual([API_KEYS]);
     expect(namesOf(another)).toEqual(["keyhold/v2alpha1/self_service.proto"]);
