@@ -30,13 +30,15 @@ func main() {
 	derived := must(keys.DeriveToken(ctx, &pb.DeriveTokenRequest{
 		Credential: issued.GetSecret(), Algorithm: pb.TokenAlgorithm_TOKEN_ALGORITHM_JWT,
 	}))
-	verdict = must(keys.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: derived.Token.Token}))
+	// For thousands of verifications per second.
+	stream := must(openStream(ctx, keys))
+	verdict = must(stream.verify(ctx, &pb.VerifyApiKeyRequest{Credential: derived.Token.Token}))
 	fmt.Println("the JWT is valid:", verdict.IsValid)
 
 	must(keys.RevokeApiKey(ctx, &pb.RevokeApiKeyRequest{
 		KeyId: issued.IssuedApiKey.KeyId, Reason: pb.RevocationReason_REVOCATION_REASON_SUPERSEDED,
 	}))
-	verdict = must(keys.VerifyApiKey(ctx, &pb.VerifyApiKeyRequest{Credential: derived.Token.Token}))
+	verdict = must(stream.verify(ctx, &pb.VerifyApiKeyRequest{Credential: derived.Token.Token}))
 	fmt.Println("after the revocation:", verdict.GetErrorCode())
 }
 

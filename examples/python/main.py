@@ -5,6 +5,7 @@ from keyhold.v2alpha1.api_keys_pb2 import DeriveTokenRequest, RevokeApiKeyReques
 from keyhold.v2alpha1.api_keys_pb2_grpc import ApiKeysServiceStub
 from keyhold.v2alpha1.issued_api_keys_pb2 import CreateIssuedApiKeyRequest
 from keyhold.v2alpha1.issued_api_keys_pb2_grpc import IssuedApiKeysServiceStub
+from verify_stream import VerifyStream
 
 channel = connect()
 issued_keys, keys = IssuedApiKeysServiceStub(channel), ApiKeysServiceStub(channel)
@@ -16,10 +17,13 @@ print("the secret is valid:", verdict.is_valid)
 
 derive = DeriveTokenRequest(credential=issued.secret, algorithm="TOKEN_ALGORITHM_JWT", ttl="1h")
 jwt = keys.DeriveToken(derive, **options).token.token
-verdict = keys.VerifyApiKey(VerifyApiKeyRequest(credential=jwt), **options)
+# For thousands of verifications per second.
+stream = VerifyStream(keys, options["metadata"])
+verdict = stream.verify(VerifyApiKeyRequest(credential=jwt))
 print("the JWT is valid:", verdict.is_valid)
 
 revoke = RevokeApiKeyRequest(key_id=issued.issued_api_key.key_id, reason="REVOCATION_REASON_SUPERSEDED")
 keys.RevokeApiKey(revoke, **options)
-verdict = keys.VerifyApiKey(VerifyApiKeyRequest(credential=jwt), **options)
+verdict = stream.verify(VerifyApiKeyRequest(credential=jwt))
+stream.close()
 print("after the revocation:", VerificationError.Name(verdict.error_code))
