@@ -8,8 +8,10 @@ import { createBulkStore } from "../../src/postgres/bulk-store.ts";
 import type { Commit } from "../../src/postgres/cluster/change-committer.ts";
 import { listNodes } from "../../src/postgres/cluster/nodes.ts";
 import { Pool } from "../../src/postgres/connection/pool.ts";
+import { execute } from "../../src/postgres/connection/prepared.ts";
 import { createHashSchemeStore } from "../../src/postgres/hashes/hash-scheme-store.ts";
 import { createHmacKeyStore } from "../../src/postgres/hashes/hmac-key-store.ts";
+import { mutationOf } from "../../src/postgres/keys/change-one.ts";
 import { findConflicts } from "../../src/postgres/keys/conflicts.ts";
 import { findSuspectedDuplicates } from "../../src/postgres/keys/duplicate-raw-keys.ts";
 import { findExpiringTokens } from "../../src/postgres/keys/expiring-tokens.ts";
@@ -99,6 +101,8 @@ const STATEMENTS: Readonly<Record<string, (pool: Pool) => Promise<unknown>>> = {
   "a list in another order": list({ order: parseOrder("expire_time") }),
   "a list of actors in another order": list({ order: parseOrder("name"), actorIds: ["actor_1"] }),
   "a verification": (pool) => createFindKeys(pool, feed)([{ keyId, digests: [] }]),
+  "a change of one key": (pool) =>
+    pool.run((sql) => execute(sql, mutationOf({ keyId, kind: null }, change, operator, NOW))),
   "last uses": (pool) => createLastUsedStore(pool)([keyId], NOW),
   "conflicts of a key": (pool) => pool.run((sql) => findConflicts(sql, [newKey()])),
   "the time": (pool) => pool.run((sql) => readTime(sql, earliestTime(sql, NOW))),

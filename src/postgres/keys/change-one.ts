@@ -62,7 +62,7 @@ export function setDisabled<F>(sql: Tag<F>, { reason, now }: Parameters<"reason"
   return sql`disable_time = ${now}::timestamptz, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
 }
 
-/** Returns the statement of a change, which returns the row after it and, but for a deletion, before it. */
+/** Returns the statement of a change with its values. It returns a `ChangedRow` or a `NoRow`. */
 export function mutationOf({ keyId, kind }: KeyName, change: KeyMutation, principal: Principal, now: Date): Execution {
   const values = { keyId, kind, now, ...valuesOf(principal), ...changeValues(change) };
   return { statement: STATEMENTS[change.verb], values };
