@@ -13,6 +13,7 @@ import { extAuthzRoutes, forwardAuthRoute } from "./gateway-routes.ts";
 import { createHttp1Connections } from "./http1.ts";
 import type { Head } from "./http1-message.ts";
 import { cancelCall, Http2Call } from "./http2.ts";
+import { NodeHttp1Call } from "./node-http1.ts";
 import { makeFastRoutes } from "./protocols.ts";
 
 interface FastPathOptions extends Pick<CallContext, "logger" | "outages" | "counters" | "writeEntry"> {
@@ -49,7 +50,7 @@ export function createFastPath(options: FastPathOptions): RequestInterceptor {
     return route !== undefined && isCommon(route, headers) && rejectionOf(headers) === undefined ? route : undefined;
   };
   const gatewayRoute = forwardAuth && forwardAuthRoute(forwardAuth, counters);
-  const findHttp1 = ({ method, target, headers }: Head): FastRoute | undefined => {
+  const findHttp1 = ({ method, target, headers }: RequestHead): FastRoute | undefined => {
     if (gatewayRoute === undefined || !isForwardAuth(target))
       return method === "POST" ? find(target, headers) : undefined;
     // Neither the type of a body nor the Origin, which are the client's, matters to the endpoint.
@@ -57,6 +58,14 @@ export function createFastPath(options: FastPathOptions): RequestInterceptor {
   };
   return {
     http1: (node) => createHttp1Connections({ node, limits, context, find: findHttp1 }),
+    takeRequest(request, response) {
+      const { method = "", url: target = "", headers } = request;
+      const route = headers["transfer-encoding"] === undefined ? findHttp1({ method, target, headers }) : undefined;
+      if (route === undefined || route.protocol === "grpc") return false;
+      if (Number(headers["content-length"] ?? 0) > route.maxBodyBytes) return false;
+      new NodeHttp1Call(route, context, request, response);
+      return true;
+    },
     takeStream(stream, headers) {
       const route = headers[":method"] === "POST" ? find(headers[":path"] ?? "", headers) : undefined;
       if (route === undefined) return false;
@@ -66,6 +75,8 @@ export function createFastPath(options: FastPathOptions): RequestInterceptor {
     closeStream: cancelCall,
   };
 }
+
+type RequestHead = Pick<Head, "method" | "target" | "headers">;
 
 function isCommon({ deadline }: FastRoute, headers: Headers): boolean {
   if (headers["content-encoding"] !== undefined || headers.expect !== undefined) return false;

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2Stream, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 
@@ -5,6 +6,8 @@ import type { Socket } from "node:net";
 export interface RequestInterceptor {
   /** Serves HTTP/1.1 connections, until one sends a request that the interceptor declines. */
   http1(node: NodeHttp1): Http1Connections;
+  /** Serves a request on a connection that was handed over to Node's HTTP/1.1 server, or returns false to decline it. */
+  takeRequest(request: IncomingMessage, response: ServerResponse): boolean;
   /** Serves the request of an HTTP/2 stream, or returns false to decline it. */
   takeStream(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): boolean;
   /** Must be called when a stream has closed, also one that was declined. */

@@ -93,7 +93,10 @@ export class ListenerServer extends Server {
       if (this.#closing) response.shouldKeepAlive = false;
       this.#responses.add(response);
     });
-    this.on("request", listener);
+    this.on("request", (request, response) => {
+      const isTaken = response instanceof ServerResponse && interceptor?.takeRequest(request, response) === true;
+      if (!isTaken) listener(request, response);
+    });
   }
 
   /**

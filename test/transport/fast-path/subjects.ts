@@ -28,7 +28,7 @@ const MAX_BATCH_BYTES = 2 ** 20;
 export interface Subject {
   readonly url: string;
   readonly port: number;
-  /** Requests that Node's servers have passed to Fastify. */
+  /** Requests that Fastify has received. */
   readonly passedOn: () => number;
   /** Returns the log lines of a request by its id, once the last one is written, without values that differ between calls. */
   log(requestId: string): Promise<Json[]>;
@@ -54,7 +54,7 @@ export async function startSubject(options: Partial<ServerOptions>): Promise<Sub
 
 function countRequests(fastify: FastifyInstance): () => number {
   let count = 0;
-  fastify.server.on("request", () => {
+  fastify.addHook("onResponse", async () => {
     count++;
   });
   return () => count;

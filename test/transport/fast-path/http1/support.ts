@@ -108,6 +108,7 @@ export async function startEcho({ front = true, limits, certificate }: EchoOptio
           });
         },
       }),
+    takeRequest: () => false,
     takeStream: () => false,
     closeStream: () => undefined,
   };
