@@ -171,6 +171,8 @@ async function* respond(
     stopping.addEventListener("abort", onStop);
     if (stopping.aborted) onStop();
     if (timeout <= MAX_TIMER) timer = setTimeout(() => stream.fail(timedOut()), timeout);
+    // Nothing can be written when the client has disconnected.
+    if (signal.aborted) return;
     // Sends the header, which some clients wait for before their first request.
     yield NO_BYTES;
     void stream.read(body);
@@ -181,7 +183,7 @@ async function* respond(
     onClose();
   }
   const last = framing.end(trailer, error);
-  if (last !== undefined) yield last;
+  if (last !== undefined && !signal.aborted) yield last;
 }
 
 /** Returns the milliseconds until the deadline. Throws for a deadline or a compression that is not supported. */
