@@ -47,9 +47,12 @@ const KIND = 2 ** KIND_BITS - 1;
 /** Bytes of a typical answer in addition to the actor, scopes and metadata. Room for it is left: an entry that grows takes its place twice. */
 const ANSWER_SIZE = 112;
 
-/** Lists of scopes, addresses and services occur in few combinations, as the same arrays. More than these are parsed on each use. */
-const MAX_LISTS = 16_384;
-const listOf = memoizeFirst(MAX_LISTS, (json): readonly string[] => Object.freeze(JSON.parse(json)));
+/** Lists of scopes, addresses and services occur in few combinations, as the same arrays. More, and longer ones, are parsed on each use. */
+const MAX_LISTS = 4_096;
+/** The JSON of 64 blocks of IPv6 addresses, which take much longer to compile than to match, is not longer. */
+const MAX_LIST_LENGTH = 4_096;
+const parseList = (json: string): readonly string[] => Object.freeze(JSON.parse(json));
+const listOf = memoizeFirst(MAX_LISTS, parseList);
 
 /** After every time. */
 const FOREVER = 2 ** 53;
@@ -225,7 +228,8 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
 
   #list(kind: number): readonly string[] | undefined {
     const json = this.#section(kind);
-    return json === undefined ? undefined : listOf(json.toString());
+    if (json === undefined) return undefined;
+    return json.length > MAX_LIST_LENGTH ? parseList(json.toString()) : listOf(json.toString());
   }
 
   #word(index: number): number {
