@@ -18,6 +18,15 @@ const paced = mixed(oneProcess, REQUIRED_RATE);
 const unpacedWithWorkers = mixed(withWorkers, 0);
 const pacedWithWorkers = mixed(withWorkers, REQUIRED_RATE);
 
+/** A part of the full rate at which no queue is to form. */
+const PART = 0.6;
+
+const atPart = once(async (fixture): Promise<MixedReport> => {
+  const { program, url } = await oneProcess(fixture);
+  const { rate } = await unpaced(fixture);
+  return runMixed(fixture, program, url, PART * rate);
+});
+
 interface RunningService {
   readonly program: string;
   readonly url: string;
@@ -42,7 +51,7 @@ function mixed(
   });
 }
 
-/** 437 clients with mixed work, once at full speed and once at the required rate. */
+/** 437 clients with mixed work: at full speed, at the required rate, and at a part of the full rate. */
 export const mixedScenarios: readonly Scenario[] = [
   figure("mixed-rate", "requests a second per core", "requests/s", unpaced, ({ rate }) => rate / CORES),
   figure("mixed-p95", "p95 of all requests", "ms", unpaced, ({ p95 }) => p95),
@@ -53,6 +62,7 @@ export const mixedScenarios: readonly Scenario[] = [
   figure("mixed-paced-rate", "requests a second per core, 6,000 sent", "requests/s", paced, ({ rate }) => rate / CORES),
   figure("mixed-paced-p99", "p99 of all requests, 6,000 a second sent", "ms", paced, ({ p99 }) => p99),
   figure("mixed-paced-verify-p99", "p99 of verify, 6,000 a second sent", "ms", paced, verifyTimes("p99")),
+  figure("mixed-part-verify-p99", "p99 of verify, 60 % of the full rate sent", "ms", atPart, verifyTimes("p99")),
   ...[
     figure(
       "workers-rate",
