@@ -10,7 +10,7 @@ import type { Codec } from "./codecs.ts";
 /** Largest message of a client in bytes. The longest that breaks no rule has 18 KB. */
 const MAX_MESSAGE = 32_768;
 
-const NO_BYTES = new Uint8Array();
+const NO_BYTES = Buffer.alloc(0);
 
 /** The received bytes of a stream, from which its messages are taken. */
 export class MessageReader {
@@ -109,7 +109,7 @@ const OVERHEAD = HEAD_BYTES + 2 + 5 + 5;
 
 /** Frames with a `StreamVerifyResponse` each, in one buffer. */
 export class AnswerWriter {
-  #bytes = Buffer.allocUnsafeSlow(MIN_BUFFER);
+  #bytes: Buffer = NO_BYTES;
   #end = 0;
 
   /** Adds an answer: `field` is the tag of the result, which is encoded already. */
@@ -132,7 +132,8 @@ export class AnswerWriter {
   /** Returns the frames, and begins new ones. */
   take(): Uint8Array {
     const frames = this.#bytes.subarray(0, this.#end);
-    if (this.#end > 0) this.#bytes = Buffer.allocUnsafeSlow(MIN_BUFFER);
+    // An idle stream holds no buffer.
+    this.#bytes = NO_BYTES;
     this.#end = 0;
     return frames;
   }
@@ -140,7 +141,7 @@ export class AnswerWriter {
   #reserve(bytes: number): number {
     const needed = this.#end + bytes;
     if (needed > this.#bytes.length) {
-      const larger = Buffer.allocUnsafeSlow(needed * 2);
+      const larger = Buffer.allocUnsafeSlow(Math.max(MIN_BUFFER, needed * 2));
       larger.set(this.#bytes.subarray(0, this.#end));
       this.#bytes = larger;
     }
