@@ -178,7 +178,8 @@ async function* respond(
     void stream.read(body);
     yield* stream.write();
   } catch (cause) {
-    error = report(cause, call.log);
+    // The error of a write to a client that has reset the stream arrives here too.
+    error = report(call.isAbandoned ? new HttpError("REQUEST_CANCELLED") : cause, call.log);
   } finally {
     onClose();
   }

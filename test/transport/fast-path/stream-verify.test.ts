@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { status } from "@grpc/grpc-js";
@@ -294,6 +295,23 @@ describe("a client that does not read", () => {
     await other.received(1);
     const { answers, status } = await readRawStream(stream);
     expect({ status, answers: answers.length }).toEqual({ status: "0", answers: batches * 1_000 });
+  });
+});
+
+test("a client that disconnects while answers are written is no fault", async () => {
+  const before = suite.server.log().length;
+  for (let i = 0; i < 20; i++) {
+    const stream = openRawStream(suite.server.url);
+    for (let id = 0; id < 3_000; id++)
+      stream.write(requestFrame({ id, request: { credential: `unknown ${i} ${id}` } }));
+    await sleep(3 * i);
+    stream.session?.destroy();
+  }
+  await vi.waitFor(async () => {
+    await suite.rest("GET", "/health/alive");
+    const lines = linesOf(suite.server.log().slice(before));
+    expect(lines.filter(({ code }) => code === "CANCELLED").length).toBeGreaterThan(5);
+    expect(lines.filter(({ level }) => level >= 50)).toEqual([]);
   });
 });
 
