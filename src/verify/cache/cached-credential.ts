@@ -57,43 +57,70 @@ const listOf = memoizeFirst(MAX_LISTS, parseList);
 /** After every time. */
 const FOREVER = 2 ** 53;
 
-/** Returns until when a credential is in force, in milliseconds; 0 if it is not, or its key is to be adopted. */
-function validUntil({ identified, stored, secret, adoption }: Loaded): number {
-  if (secret === undefined || stored.key.revokeTime !== null || adoption !== null) return 0;
-  return credentialOf(identified, stored, secret).expireTime?.getTime() ?? FOREVER;
+/** Returns whether the time alone can end what a credential is worth. A key that is to be adopted is decoded in each verification. */
+function isInForce({ stored, secret, adoption }: Loaded): boolean {
+  return secret !== undefined && stored.key.revokeTime === null && adoption === null;
 }
 
-/** Returns the bytes of a credential with its key. The id of the key is a UUID. */
-export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp): Buffer {
+/** Larger entries, of which the store would take few, are not cached. Bytes. */
+const MAX_SIZE = 2 ** 17;
+
+/** Entries are encoded here, and copied from here at once: buffers for each would cost more than encoding them. */
+const scratch = Buffer.alloc(MAX_SIZE);
+const scratchWords = new Uint32Array(scratch.buffer, scratch.byteOffset, KEY_ID_AT / WORD);
+
+/**
+ * Returns the bytes of a credential with its key, whose id is a UUID, until the next call; undefined if they are too many.
+ */
+export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp): Buffer | undefined {
   const { identified, stored, secret } = loaded;
   const { keyId, kind, actorId, metadata, disableTime, allowedCidrs } = stored.key;
+  const credential = credentialOf(identified, stored, secret ?? NO_SECRET);
   const audience = identified.token?.audience;
-  const { scopes } = credentialOf(identified, stored, secret ?? { version: 0, expireTime: null });
-  const until = Math.max(0, validUntil(loaded));
-  const size = responseSize({ actorId, metadata, scopes });
+  const until = isInForce(loaded) ? Math.max(0, credential.expireTime?.getTime() ?? FOREVER) : 0;
   const flags =
     (kind === "imported" ? IS_IMPORTED : 0) |
     (secret === undefined ? 0 : HAS_SECRET) |
     (disableTime === null ? 0 : IS_DISABLED);
-  const type = CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8);
-  const scopesText = Buffer.from(JSON.stringify(scopes));
-  const content = Buffer.from(JSON.stringify(encodeLoaded(loaded)));
-  const words = [count, ofKey, ofName, until % 2 ** 32, Math.floor(until / 2 ** 32), size, secret?.version ?? 0, type];
-  return Buffer.concat([
-    new Uint8Array(Uint32Array.from(words).buffer),
-    Buffer.from(keyId, "latin1"),
-    section(SCOPES, scopesText),
-    section(CONTENT, content),
-    ...(allowedCidrs === null ? [] : [section(CIDRS, Buffer.from(JSON.stringify(allowedCidrs)))]),
-    ...(audience === undefined ? [] : [section(AUDIENCE, Buffer.from(JSON.stringify(audience)))]),
-    Buffer.alloc(ANSWER_SIZE + scopesText.length + content.length),
-  ]);
+  scratchWords[WORDS.count] = count;
+  scratchWords[WORDS.ofKey] = ofKey;
+  scratchWords[WORDS.ofName] = ofName;
+  scratchWords[WORDS.validUntil] = until % 2 ** 32;
+  scratchWords[WORDS.validUntil + 1] = Math.floor(until / 2 ** 32);
+  scratchWords[WORDS.size] = responseSize({ actorId, metadata, scopes: credential.scopes });
+  scratchWords[WORDS.secretVersion] = secret?.version ?? 0;
+  scratchWords[WORDS.type] = CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8);
+  scratch.write(keyId, KEY_ID_AT, "latin1");
+  let end = writeSection(SCOPES, credential.scopes, SECTIONS_AT);
+  end = writeSection(CONTENT, encodeLoaded(loaded), end);
+  const room = ANSWER_SIZE + end - SECTIONS_AT - 2 * WORD;
+  if (allowedCidrs !== null) end = writeSection(CIDRS, allowedCidrs, end);
+  if (audience !== undefined) end = writeSection(AUDIENCE, audience, end);
+  if (!(end + room <= MAX_SIZE)) return undefined;
+  scratch.fill(0, end, end + room);
+  return scratch.subarray(0, end + room);
 }
 
-function section(kind: number, content: Uint8Array): Buffer {
+const NO_SECRET = { version: 0, expireTime: null };
+
+/** UTF-8 bytes per UTF-16 code unit, at most. */
+const MAX_UNIT_SIZE = 3;
+
+/** Writes a value as JSON and returns the end; NaN if it may not fit. */
+function writeSection(kind: number, value: unknown, at: number): number {
+  const json = JSON.stringify(value);
+  if (!(at + WORD + json.length * MAX_UNIT_SIZE <= MAX_SIZE)) return Number.NaN;
+  const length = scratch.write(json, at + WORD, "utf8");
+  scratch.writeUInt32LE((kind | (length << KIND_BITS)) >>> 0, at);
+  return at + WORD + length;
+}
+
+/** Returns a section with an answer. */
+function answerSection(form: AnswerForm, answer: Uint8Array): Buffer {
   const head = Buffer.alloc(WORD);
-  head.writeUInt32LE((kind | (content.length << KIND_BITS)) >>> 0);
-  return Buffer.concat([head, content]);
+  const kind = FIRST_ANSWER + ANSWER_FORMS.indexOf(form);
+  head.writeUInt32LE((kind | (answer.length << KIND_BITS)) >>> 0);
+  return Buffer.concat([head, answer]);
 }
 
 /** Returns the end of the sections; zeros may follow, where there is room for another one. */
@@ -197,11 +224,11 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   }
 
   keep(form: AnswerForm, answer: Uint8Array): void {
-    this.#keep(this.name, this.stamp, section(FIRST_ANSWER + ANSWER_FORMS.indexOf(form), answer));
+    this.#keep(this.name, this.stamp, answerSection(form, answer));
   }
 
   get #decoded(): Valid {
-    const { identified, stored, secret = { version: 0, expireTime: null } } = this.loaded;
+    const { identified, stored, secret = NO_SECRET } = this.loaded;
     return credentialOf(identified, stored, secret);
   }
 

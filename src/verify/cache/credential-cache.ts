@@ -58,7 +58,9 @@ export class CredentialCache implements Credentials {
   set(name: string, loaded: Loaded, generation: number): void {
     const { stamp, key } = loaded.stored;
     if (stamp === undefined || generation !== this.#generation || !UUID.test(key.keyId)) return;
-    this.store.set(name, encodeCredential(loaded, stamp));
+    const bytes = encodeCredential(loaded, stamp);
+    if (bytes === undefined) this.store.delete(name);
+    else this.store.set(name, bytes);
   }
 
   delete(name: string): void {

@@ -44,6 +44,7 @@ test("the memory outside the heap contains nothing of a cached credential", () =
   const bytes = encodeCredential(withKey(identifiedByHash(digests, secret.digest), hashed), {
     ...{ ofKey: 1, ofName: 2, count: 3 },
   });
+  if (bytes === undefined) expect.unreachable();
   expect(bytes.includes(record.key.actorId)).toBe(true);
   expect(isIn(bytes, credential)).toBe(false);
 });
