@@ -59,7 +59,7 @@ export function deriveToken(context: DeriveContext, credential: string, parent: 
   if (!parent.valid) throw credentialInvalid(parent);
   const { algorithm } = derivation;
   const content = contentOf(context, parent, derivation);
-  const cacheToken = context.cacheToken(credential);
+  const cacheToken = context.cacheToken(credential, parent);
   return andThen(MINTS[algorithm](content, context), (minted) => {
     const derived = toDerivedToken(content, minted);
     cacheToken(minted.token, algorithm, { ...content, expireTime: minted.expireTime });

@@ -4,6 +4,7 @@ import type { ApiKey, KeyKind, RevocationReason, SecretDigest, StoredKey } from 
 import type { Principal } from "../domain/principal.ts";
 import type { RawKeyHash } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
+import type { Valid } from "../domain/verdict.ts";
 import type { HashFormats } from "../hashing/hash-formats.ts";
 import type { ParsedRawKeyHash } from "../hashing/input/raw-key-hash.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -271,8 +272,8 @@ export interface DeriveContext {
   readonly macaroonRoot: KeyRing;
   /** Returns the key to sign a JWT that expires at this time (milliseconds); a promise if the store must record the expiry first. */
   signer(expireTime: number): MaybePromise<ActiveSigningKey>;
-  /** Called with the parent, before the signing key is read: a token must not be cached if that key is revoked meanwhile. */
-  cacheToken(parent: string): CacheToken;
+  /** Called with the parent and its verdict, before the signing key is read: a token must not be cached if that key is revoked meanwhile. */
+  cacheToken(credential: string, parent: Valid): CacheToken;
 }
 
 /** Caches a derived token, so that its first verification need not check its signature. `content` is what the token states. */

@@ -63,7 +63,7 @@ export function createApi(
     keys,
     derive: {
       ...{ clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
-      cacheToken: (parent) => tokenCacher(context, parent),
+      cacheToken: (credential, parent) => tokenCacher(context, credential, parent),
     },
     hmacKeys: hashing.hmacKeys,
     issuer,

@@ -1,12 +1,13 @@
 import { digestAll } from "../credential/digest.ts";
 import { parseSecret } from "../credential/issued-secret.ts";
 import { classify } from "../credential/kinds.ts";
-import { type CredentialType, type Invalid, invalid } from "../domain/verdict.ts";
+import { type CredentialType, type Invalid, invalid, type Valid } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import { verifyJwt } from "../token/jwt/verify.ts";
 import { verifyMacaroon } from "../token/macaroon/verify.ts";
 import type { RejectedToken, TokenContent, TokenVerdict } from "../token/token.ts";
+import { CachedCredential } from "./cache/cached-credential.ts";
 import type { VerifyContext } from "./context.ts";
 import { type Identified, identifiedRawKey, identifiedSecret, identifiedToken } from "./identified.ts";
 
@@ -29,12 +30,12 @@ export function identify(context: VerifyContext, credential: string): MaybePromi
 }
 
 /**
- * Returns a function that caches a token derived from this credential, unless its key changes, or all credentials are evicted, in between. It does
+ * Returns a function that caches a token derived from this credential, whose verdict is `parent`, unless its key changes, or all credentials are evicted, in between. It does
  * so only if the credential is cached.
  */
-export function tokenCacher({ credentials }: Pick<VerifyContext, "credentials">, parent: string) {
+export function tokenCacher({ credentials }: Pick<VerifyContext, "credentials">, credential: string, parent: Valid) {
   const generation = credentials?.generation ?? 0;
-  const cached = credentials?.find(credentials.nameOf(parent));
+  const cached = parent instanceof CachedCredential ? parent : credentials?.find(credentials.nameOf(credential));
   return (token: string, credentialType: "JWT" | "MACAROON", content: TokenContent): void => {
     if (credentials === null || cached === undefined) return;
     const { tokenId, secretVersion, scopes, audience, expireTime } = content;

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import type { Verdict } from "../../src/domain/verdict.ts";
+import type { Valid, Verdict } from "../../src/domain/verdict.ts";
 import { type Derivation, deriveToken, parseDerivation } from "../../src/keys/derive.ts";
 import type { DeriveContext } from "../../src/keys/ports.ts";
 import { systemRandom } from "../../src/lib/random.ts";
@@ -21,7 +21,7 @@ async function derive(
 ): Promise<string> {
   const { context, rings } = fixture;
   const limits = { maxTtl: 24 * HOUR, allowedClaims: new Set<string>() };
-  const cacheToken = (parent: string) => tokenCacher(context, parent);
+  const cacheToken = (credential: string, parent: Valid) => tokenCacher(context, credential, parent);
   const { clock, issuer } = context;
   const random = systemRandom;
   const deriving = { clock, random, issuer, limits, macaroonRoot: rings.macaroonRoot, signer, cacheToken };
