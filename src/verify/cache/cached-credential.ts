@@ -8,8 +8,9 @@ import type { Loaded } from "../identified.ts";
 import { CREDENTIAL_TYPES, decodeLoaded, encodeLoaded } from "./loaded-codec.ts";
 
 /**
- * The cached form of a credential with its key: words of 32 bits in the byte order of the machine, the key id, then sections, each a word for
- * its kind and length, and its content. Sections 0 and 1 are the scopes and everything else as JSON, the others encoded answers.
+ * The cached form of a credential with its key: words of 32 bits, the key id, then sections, each a word for its kind and length, and its
+ * content: lists and everything else as JSON, and encoded answers. Words are little-endian, but for the first five, which the cache reads itself
+ * and which have the byte order of the machine.
  */
 export const WORDS = {
   /** The stamp of the key. */
@@ -87,9 +88,10 @@ export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp
   scratchWords[WORDS.ofName] = ofName;
   scratchWords[WORDS.validUntil] = until % 2 ** 32;
   scratchWords[WORDS.validUntil + 1] = Math.floor(until / 2 ** 32);
-  scratchWords[WORDS.size] = responseSize({ actorId, metadata, scopes: credential.scopes });
-  scratchWords[WORDS.secretVersion] = secret?.version ?? 0;
-  scratchWords[WORDS.type] = CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8);
+  const size = responseSize({ actorId, metadata, scopes: credential.scopes });
+  scratch.writeUInt32LE(size, WORDS.size * WORD);
+  scratch.writeUInt32LE(secret?.version ?? 0, WORDS.secretVersion * WORD);
+  scratch.writeUInt32LE(CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8), WORDS.type * WORD);
   scratch.write(keyId, KEY_ID_AT, "latin1");
   let end = writeSection(SCOPES, credential.scopes, SECTIONS_AT);
   end = writeSection(CONTENT, encodeLoaded(loaded), end);
@@ -163,6 +165,13 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   /** Returns whether the credential passes all checks of the key and the time (`now`, milliseconds), but not where it is presented. */
   isInForce(now: number): boolean {
     return now < this.#validUntil;
+  }
+
+  /** Returns the same in memory of its own: a part of Node's pool would retain all of that. */
+  retainable(): CachedCredential {
+    const bytes = Buffer.allocUnsafeSlow(this.#bytes.length);
+    bytes.set(this.#bytes);
+    return new CachedCredential(this.name, this.stamp, this.#validUntil, bytes, this.#keep);
   }
 
   get loaded(): Loaded {

@@ -13,7 +13,7 @@ export function recentCredentials(all: Credentials, max: number): Credentials {
     find: (name) => {
       const known = recent.get(name);
       if (known !== undefined && all.isCurrent(known)) return known;
-      const cached = all.find(name);
+      const cached = all.find(name)?.retainable();
       if (cached === undefined) recent.delete(name);
       else recent.set(name, cached);
       return cached;
