@@ -24,7 +24,7 @@ export function toChange(verb: ChangeVerb, row: ChangedRow, principal: Principal
   if (row.updateTime === null) return null;
   const before = keyBefore(row);
   const after = verb === "delete" ? null : keyOf(row, true);
-  return { verb, key: before, before, after, principal };
+  return { verb, key: after ?? before, before, after, principal };
 }
 
 export function keyBefore(row: ChangedRow): ApiKey {
