@@ -25,10 +25,11 @@ async function describedServices(): Promise<DescService[]> {
   return exported.filter((value): value is DescService => value.kind === "service");
 }
 
-test("every RPC of every service has a scenario", async () => {
+test("every unary RPC of every service has a scenario", async () => {
   const services = await describedServices();
   expect(services.length).toBe(6);
   const methods = services.flatMap((service) => service.methods).concat(Health.method.check);
   expect(methods.length).toBeGreaterThan(18);
-  expect(methods.filter((method) => !byMethod.has(method as DescMethodUnary)).map(String)).toEqual([]);
+  const unary = methods.filter(({ methodKind }) => methodKind === "unary");
+  expect(unary.filter((method) => !byMethod.has(method as DescMethodUnary)).map(String)).toEqual([]);
 });
