@@ -24,7 +24,7 @@ export function createVerifyContext(
   const { findKey, findAll, findStale, credentials } = reader;
   const { publicKey, hasCurrentPublicKeys, lastPublicKey } = signing;
   return {
-    ...{ findKey, findAll, findStale, credentials },
+    ...{ findKey, findAll, findStale, credentials, allowsStale: true },
     ...{ publicKey, hasCurrentPublicKeys, lastPublicKey },
     clock: keys.clock,
     shapes,
@@ -41,7 +41,7 @@ export function createVerifyContext(
 
 /** Returns the same context without stale verdicts. */
 export function strictly(context: VerifyContext): VerifyContext {
-  return { ...context, findStale: () => undefined };
+  return { ...context, allowsStale: false };
 }
 
 /** Returns the same context with look-ups that do not wait behind others. */

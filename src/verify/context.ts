@@ -53,7 +53,9 @@ export interface VerifyContext {
   readonly findKey: FindKey;
   /** Finds every key that a raw key may be, by its digests and those of its hashes and prefixes. */
   readonly findAll: FindKeysOf;
-  /** Finds cached keys for stale verdicts when `findKey` fails. */
+  /** Whether verdicts may be stale when `findKey` fails. */
+  readonly allowsStale: boolean;
+  /** Finds cached keys for stale verdicts. */
   readonly findStale: FindCached;
   /** Null: no credential is cached. */
   readonly credentials: Credentials | null;

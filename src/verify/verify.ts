@@ -125,8 +125,8 @@ function verifyStale(
   presentation: Presentation,
   error: unknown,
 ): MaybePromise<Verdict> {
-  if (call.mode !== "default") throw error;
-  const { credentials } = call.context;
+  const { credentials, allowsStale } = call.context;
+  if (call.mode !== "default" || !allowsStale) throw error;
   const cached = credentials?.findStale(credentials.nameOf(credential));
   const stale = { ...call, context: staleContext(call.context, error), caller: undefined };
   if (cached !== undefined) return asStale(call, verdictOfLoaded(stale, presentation, cached.loaded));

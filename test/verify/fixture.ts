@@ -105,6 +105,7 @@ export function newFixture({
     findKey: cache.findKey,
     findAll: cache.findAll,
     findStale: cache.findStale,
+    allowsStale: true,
     credentials: cache.credentials,
     clock,
     shapes: { prefix: PREFIX, looksLikeJwt, looksLikeMacaroon },

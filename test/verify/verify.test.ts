@@ -118,6 +118,8 @@ describe.each(TYPES)("%s", (type) => {
     fixture.renewable(false);
     fixture.staleGrace(true);
     expect(await verify(fixture.context, credential)).toEqual({ ...fresh, isStale: true });
+    const strict = { ...fixture.context, allowsStale: false };
+    await expect(async () => verify(strict, credential)).rejects.toThrow("no lease");
     expect(await verifyAll(fixture.context, requestsOf([credential]))).toEqual([{ ...fresh, isStale: true }]);
     for (const mode of ["no-cache", "no-store"] as const)
       await expect(async () => verify(fixture.context, credential, mode)).rejects.toThrow("no lease");
