@@ -1,6 +1,5 @@
 import type { JsonObject } from "../lib/json.ts";
 import type { VerifiableKey } from "./key.ts";
-import type { Stamp } from "./key-lookup.ts";
 
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
 
@@ -41,9 +40,6 @@ export type AnswerForm = (typeof ANSWER_FORMS)[number];
 
 /** The encoded answers of a cached verdict, which are the same as long as the verdict is. */
 export interface EncodedAnswers {
-  /** The cache key of the credential. With `stamp` it identifies the verdict. */
-  readonly name: string;
-  readonly stamp: Stamp;
   /** `responseSize` of the key with the scopes of the credential. */
   readonly size: number;
   /** Returns an answer that was kept; undefined if there is none. */

@@ -15,23 +15,23 @@ export type CheckAnswer = MessageInitShape<typeof CheckResponseSchema>;
 export function answerTo(decision: GatewayDecision, fields: readonly string[]): CheckAnswer {
   if (decision.status !== 200) return deny(decision);
   const spoofed = spoofedIn(fields);
-  if (spoofed.length === 0) return new Unchanged(decision);
-  return allow(
-    decision,
-    spoofed.filter((name) => !decision.headers.some(([ours]) => ours === name)),
-  );
+  const isOurs = (name: string) => decision.headers.some(([ours]) => ours === name);
+  return new Pass(decision, spoofed.length === 0 ? NONE : spoofed.filter((name) => !isOurs(name)));
 }
 
-/** The answer that passes a request unchanged. Its fields are made on use: with an encoded answer none is. */
-class Unchanged {
+/** The answer that passes a request. Its fields are made on use: with an encoded answer none is. */
+class Pass {
   readonly #decision: GatewayDecision;
+  readonly #headersToRemove: string[];
 
-  constructor(decision: GatewayDecision) {
+  constructor(decision: GatewayDecision, headersToRemove: string[]) {
     this.#decision = decision;
+    this.#headersToRemove = headersToRemove;
   }
 
+  /** Headers that are removed depend on the request. */
   get answers() {
-    return this.#decision.answers;
+    return this.#headersToRemove.length === 0 ? this.#decision.answers : undefined;
   }
 
   get status() {
@@ -39,11 +39,13 @@ class Unchanged {
   }
 
   get httpResponse() {
-    return allow(this.#decision, NONE).httpResponse;
+    const headers = this.#decision.headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);
+    return { case: "okResponse" as const, value: { headers, headersToRemove: this.#headersToRemove } };
   }
 
   get dynamicMetadata() {
-    return allow(this.#decision, NONE).dynamicMetadata;
+    const { identity } = this.#decision;
+    return identity && metadataOf(identity);
   }
 }
 
@@ -62,15 +64,6 @@ function spoofedIn(fields: readonly string[]): string[] {
     names.add(name);
   }
   return names === undefined ? NONE : [...names];
-}
-
-function allow({ status, headers, identity }: GatewayDecision, headersToRemove: string[]) {
-  const ours = headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);
-  return {
-    status: { code: GATEWAY_CODES[status] },
-    httpResponse: { case: "okResponse" as const, value: { headers: ours, headersToRemove } },
-    dynamicMetadata: identity && metadataOf(identity),
-  };
 }
 
 function deny({ status, headers, body }: GatewayDecision): CheckAnswer {

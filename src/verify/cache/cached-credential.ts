@@ -120,19 +120,31 @@ function writeSection(kind: number, value: unknown, at: number): number {
 /** Returns a section with an answer. */
 function answerSection(form: AnswerForm, answer: Uint8Array): Buffer {
   const head = Buffer.alloc(WORD);
-  const kind = FIRST_ANSWER + ANSWER_FORMS.indexOf(form);
-  head.writeUInt32LE((kind | (answer.length << KIND_BITS)) >>> 0);
+  head.writeUInt32LE((kindOf(form) | (answer.length << KIND_BITS)) >>> 0);
   return Buffer.concat([head, answer]);
 }
 
-/** Returns the end of the sections; zeros may follow, where there is room for another one. */
-export function endOfSections(bytes: Buffer): number {
+/** No section has this kind. */
+const NO_KIND = KIND;
+
+/** Returns where a section begins; if there is none, the end of the sections. Zeros may follow it, where there is room for another one. */
+function seek(bytes: Buffer, kind: number): number {
   let at = SECTIONS_AT;
-  for (let head = 0; at + WORD <= bytes.length; at += WORD + (head >>> KIND_BITS)) {
-    head = bytes.readUInt32LE(at);
-    if (head === 0) break;
+  while (at + WORD <= bytes.length) {
+    const head = bytes.readUInt32LE(at);
+    if (head === 0 || (head & KIND) === kind) break;
+    at += WORD + (head >>> KIND_BITS);
   }
-  return Math.min(at, bytes.length);
+  return at;
+}
+
+export function endOfSections(bytes: Buffer): number {
+  return seek(bytes, NO_KIND);
+}
+
+/** Returns the kind of the section with an answer. */
+function kindOf(form: AnswerForm): number {
+  return FIRST_ANSWER + ANSWER_FORMS.indexOf(form);
 }
 
 /** Keeps an answer with a cached credential, if it still has this stamp. */
@@ -229,7 +241,7 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   }
 
   answer(form: AnswerForm): Buffer | undefined {
-    return this.#section(FIRST_ANSWER + ANSWER_FORMS.indexOf(form));
+    return this.#section(kindOf(form));
   }
 
   keep(form: AnswerForm, answer: Uint8Array): void {
@@ -275,13 +287,8 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   /** Returns a view. */
   #section(kind: number): Buffer | undefined {
     const bytes = this.#bytes;
-    for (let at = SECTIONS_AT; at + WORD <= bytes.length; ) {
-      const head = bytes.readUInt32LE(at);
-      if (head === 0) return undefined;
-      const end = at + WORD + (head >>> KIND_BITS);
-      if ((head & KIND) === kind) return bytes.subarray(at + WORD, end);
-      at = end;
-    }
-    return undefined;
+    const at = seek(bytes, kind);
+    const head = at + WORD <= bytes.length ? bytes.readUInt32LE(at) : 0;
+    return head === 0 ? undefined : bytes.subarray(at + WORD, at + WORD + (head >>> KIND_BITS));
   }
 }
