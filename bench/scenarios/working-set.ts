@@ -1,7 +1,8 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { VerifyApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { type Fixture, once } from "../harness/fixture.ts";
-import type { Scenario } from "../harness/scenario.ts";
+import type { Measure, Scenario } from "../harness/scenario.ts";
+import { goLoad } from "../load/go-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS, PROTO_HEADERS } from "../load/http-load.ts";
 import { type LoadRequest, writeRequests } from "../load/requests.ts";
 import { PATHS, times } from "../subject/client.ts";
@@ -27,6 +28,9 @@ interface Protocol {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   requestOf(credential: string): LoadRequest;
+  /** Default: by HTTP/1.1. */
+  readonly load?: (fixture: Fixture, url: string, credentials: readonly string[]) => Promise<Measure>;
+  readonly needs?: Scenario["needs"];
 }
 
 const toJson = (credential: string) => ({ method: "POST", body: JSON.stringify({ credential }) });
@@ -36,12 +40,27 @@ const toProto = (credential: string) => ({
 });
 const toHeaders = (credential: string) => ({ method: "GET", headers: { Authorization: `Bearer ${credential}` } });
 
+const BINARY = { path: CONNECT_PATH, headers: PROTO_HEADERS, requestOf: toProto };
+
+/** As many connections and calls in flight as those of h2load, which sends one key only. */
+const byCalls: Protocol["load"] = (fixture, url, credentials) =>
+  goLoad(fixture, url, credentials, ["-unary", "-streams", "8"]);
+
 const PROTOCOLS: readonly Protocol[] = [
   { name: "rest", work: "REST HTTP/1.1", path: PATHS.verify, headers: JSON_HEADERS, requestOf: toJson },
   { name: "connect-json", work: "Connect JSON", path: CONNECT_PATH, headers: JSON_HEADERS, requestOf: toJson },
-  { name: "connect-binary", work: "Connect binary", path: CONNECT_PATH, headers: PROTO_HEADERS, requestOf: toProto },
+  { ...BINARY, name: "connect-binary", work: "Connect binary" },
+  // The service caches one answer for both: it is the same message.
+  { ...BINARY, name: "grpc", work: "gRPC", load: byCalls, needs: ["go"] },
   { name: "forward-auth", work: "forward auth", path: "/v2alpha1/forwardAuth", headers: {}, requestOf: toHeaders },
 ];
+
+const byRequests =
+  ({ path, headers, requestOf }: Protocol): NonNullable<Protocol["load"]> =>
+  async (fixture, url, credentials) => {
+    const bodies = await writeRequests(fixture, credentials.map(requestOf));
+    return httpLoad(fixture, { url: url + path, headers, bodies, connections: CONNECTIONS });
+  };
 
 const CLIENTS = 64;
 
@@ -56,7 +75,7 @@ async function sendAll(url: string, { headers }: Protocol, requests: readonly Lo
   await times(requests.length, send, CLIENTS);
 }
 
-/** Verification of many keys in turn, compared with few, over each protocol. h2load, the load over gRPC, sends one key only. */
+/** Verification of many keys, compared with few, over each protocol. */
 export const workingSetScenarios: readonly Scenario[] = SIZES.flatMap(({ name: size, count, ...rest }) => {
   const service = once(async (fixture: Fixture) => {
     const environment = { KEYHOLD_GATEWAYS: "forward-auth" };
@@ -68,19 +87,20 @@ export const workingSetScenarios: readonly Scenario[] = SIZES.flatMap(({ name: s
     (protocol): Scenario => ({
       name: `working-set-${protocol.name}-${size}`,
       group: `working-set-${size}`,
-      work: `verify of ${count.toLocaleString("en-GB")} cached keys in turn, ${protocol.work}`,
+      work: `verify of ${count.toLocaleString("en-GB")} cached keys, ${protocol.work}`,
       against: `the same of ${FEW.toLocaleString("en-GB")} keys`,
       unit: "requests/s",
       judged: "ratio",
       ...rest,
+      ...(protocol.needs && { needs: protocol.needs }),
       prepare: async (fixture) => {
         const { url, credentials } = await service(fixture);
-        const requests = credentials.map(protocol.requestOf);
-        const target = { url: url + protocol.path, headers: protocol.headers, connections: CONNECTIONS };
-        const load = async (some: readonly LoadRequest[]) =>
-          httpLoad(fixture, { ...target, bodies: await writeRequests(fixture, some) });
-        await sendAll(target.url, protocol, requests);
-        return { subject: await load(requests), baseline: await load(requests.slice(0, FEW)) };
+        const { path, requestOf, load = byRequests(protocol) } = protocol;
+        await sendAll(url + path, protocol, credentials.map(requestOf));
+        return {
+          subject: await load(fixture, url, credentials),
+          baseline: await load(fixture, url, credentials.slice(0, FEW)),
+        };
       },
     }),
   );

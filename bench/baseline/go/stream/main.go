@@ -1,4 +1,4 @@
-// Verifies credentials over streams of StreamVerify with grpc-go, and prints the verifications per second.
+// Verifies credentials over streams of StreamVerify, or by unary calls, with grpc-go, and prints the verifications per second.
 //
 //go:generate go generate ..
 package main
@@ -78,19 +78,24 @@ func readLines(name string) ([]string, error) {
 func main() {
 	address := flag.String("address", "", "host and port of the server")
 	file := flag.String("credentials", "", "file with a valid credential per line")
-	streams := flag.Int("streams", 1, "concurrent streams")
+	streams := flag.Int("streams", 1, "concurrent streams, each with a connection of its own")
+	unary := flag.Bool("unary", false, "make unary calls in place of each stream")
 	duration := flag.Duration("duration", time.Second, "duration")
 	flag.Parse()
 	credentials, err := readLines(*file)
 	if err != nil {
 		log.Fatal(err)
 	}
+	work := verify
+	if *unary {
+		work = verifyUnary
+	}
 	begin := time.Now()
 	counts := make([]int, *streams)
 	var all sync.WaitGroup
 	for i := range counts {
 		all.Go(func() {
-			count, err := verify(*address, credentials, begin.Add(*duration))
+			count, err := work(*address, credentials, begin.Add(*duration))
 			if err != nil {
 				log.Fatal(err)
 			}
