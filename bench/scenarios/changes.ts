@@ -1,3 +1,4 @@
+import type { Sql } from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { startBaseline } from "../baseline/start.ts";
 import { cpuPerRequest } from "../harness/cpu.ts";
@@ -9,7 +10,7 @@ import { type LoadRequest, writeRequests } from "../load/requests.ts";
 import { checkedRate, type WrkResult, wrk } from "../load/wrk.ts";
 import { PATHS } from "../subject/client.ts";
 import { KEY } from "../subject/fill.ts";
-import { databaseOf, install } from "../subject/installation.ts";
+import { databaseOf, type Installation, install } from "../subject/installation.ts";
 
 /** Number of keys that are changed in turn. */
 const KEYS = 1000;
@@ -69,15 +70,7 @@ export const changeScenarios: readonly Scenario[] = [
 const changed = once(async (fixture) => {
   const installation = await install(fixture);
   const sql = databaseOf(fixture, installation);
-  const insert = async (count: number) => {
-    const keyIds = Array.from({ length: count }, () => uuidv7());
-    await sql`
-      INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
-      SELECT key_id, 'issued', ${KEY.name}, ${KEY.actor_id}, ${[...KEY.scopes]}, ${sql.json(KEY.metadata)}, 'kh_v1_…abcd', now(), now(),
-        sha256(key_id::text::bytea), 'bench'
-      FROM unnest(${keyIds}::uuid[]) AS key_id`;
-    return keyIds;
-  };
+  const insert = (count: number) => insertKeys(sql, count);
   const keyIds = await insert(KEYS);
   await sql`CREATE TABLE changed_keys (LIKE api_keys INCLUDING ALL)`;
   await sql`INSERT INTO changed_keys SELECT * FROM api_keys`;
@@ -85,6 +78,17 @@ const changed = once(async (fixture) => {
   const bare = await startBaseline(fixture, "update", { databaseUrl: installation.databaseUrl });
   return { server: installation.server, bare, keyIds, insert };
 });
+
+/** Resolves to the ids of new keys. */
+async function insertKeys(sql: Sql, count: number): Promise<string[]> {
+  const keyIds = Array.from({ length: count }, () => uuidv7());
+  await sql`
+    INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
+    SELECT key_id, 'issued', ${KEY.name}, ${KEY.actor_id}, ${[...KEY.scopes]}, ${sql.json(KEY.metadata)}, 'kh_v1_…abcd', now(), now(),
+      sha256(key_id::text::bytea), 'bench'
+    FROM unnest(${keyIds}::uuid[]) AS key_id`;
+  return keyIds;
+}
 
 /** Returns the requests of a load, one for each key after the other. */
 type Requests = (keyIds: readonly string[]) => LoadRequest[];
@@ -135,6 +139,13 @@ async function percentile(fixture: Fixture, which: "p50" | "p99", connections: n
     return result[which] / 1000;
   };
   return { subject, baseline: null };
+}
+
+/** Measures updates of new keys in updates per second. */
+export async function updateRate(fixture: Fixture, installation: Installation, connections: number): Promise<Measure> {
+  const keyIds = await insertKeys(databaseOf(fixture, installation), KEYS);
+  const bodies = await writeRequests(fixture, REQUESTS.update(keyIds));
+  return async () => checkedRate(await load(fixture, installation.server.url, bodies, connections));
 }
 
 /** Without the check of sizes: a response has more fields once its key was rotated or disabled. */

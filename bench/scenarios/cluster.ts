@@ -7,6 +7,7 @@ import { PATHS, patch, post } from "../subject/client.ts";
 import { startCluster } from "../subject/cluster.ts";
 import { KEY } from "../subject/fill.ts";
 import { databaseOf, install } from "../subject/installation.ts";
+import { updateRate } from "./changes.ts";
 
 /** Sequential changes in a round. */
 const CHANGES = 300;
@@ -20,6 +21,23 @@ const COUNTING_TIME = 10_000;
 const JOIN_TIME = 5_000;
 
 const threeNodes = once((fixture) => startCluster(fixture, 3));
+const oneNode = once((fixture) => install(fixture));
+
+const updates = (name: string, clients: string, connections: number): Scenario => ({
+  name,
+  group: "cluster",
+  work: `update on one of 3 nodes, ${clients}`,
+  against: "the same on a single node",
+  unit: "requests/s",
+  judged: "ratio",
+  prepare: async (fixture) => {
+    const [{ installation }, alone] = [await threeNodes(fixture), await oneNode(fixture)];
+    return {
+      subject: await updateRate(fixture, installation, connections),
+      baseline: await updateRate(fixture, alone, connections),
+    };
+  },
+});
 
 export const clusterScenarios: readonly Scenario[] = [
   {
@@ -30,13 +48,15 @@ export const clusterScenarios: readonly Scenario[] = [
     unit: "ms",
     judged: "difference",
     prepare: async (fixture) => {
-      const [{ installation }, alone] = [await threeNodes(fixture), await install(fixture)];
+      const [{ installation }, alone] = [await threeNodes(fixture), await oneNode(fixture)];
       return {
         subject: await medianChangeTime(installation.server.url),
         baseline: await medianChangeTime(alone.server.url),
       };
     },
   },
+  updates("update-three-nodes", "64 clients", 64),
+  updates("update-one-client-three-nodes", "1 client", 1),
   {
     name: "change-stopped-node",
     group: "cluster",
