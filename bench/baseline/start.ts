@@ -11,7 +11,7 @@ export interface BaselineOptions {
   readonly cores?: Cores;
 }
 
-export type BaselineName = "bare" | "verify" | "select" | "insert" | "update" | "grpc-echo" | "http2";
+export type BaselineName = "bare" | "verify" | "select" | "insert" | "update" | "sign" | "grpc-echo" | "http2";
 
 /** Starts a baseline program of this folder. */
 export function startBaseline(

@@ -1,10 +1,11 @@
+import { startBaseline } from "../baseline/start.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
 import type { Measure, Scenario } from "../harness/scenario.ts";
 import { startInProcess } from "../in-process/start.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
 import { jsonBodies } from "../load/requests.ts";
 import { checkedRate, wrk } from "../load/wrk.ts";
-import { PATHS } from "../subject/client.ts";
+import { PATHS, post } from "../subject/client.ts";
 import { startCluster } from "../subject/cluster.ts";
 import { deriveTokens, issueKeys, verifyAll } from "../subject/fill.ts";
 import { warmService } from "./warm-service.ts";
@@ -58,14 +59,35 @@ export const signatureScenarios: readonly Scenario[] = [
     work: "derive JWT: over REST",
     against: "crypto.sign in a loop",
     prepare: async (fixture) => {
-      const [run, { url, secrets }] = await Promise.all([inProcess(fixture), warmService(fixture)]);
-      const requests = secrets.map((credential) => ({ credential, algorithm: "TOKEN_ALGORITHM_JWT" }));
-      const bodies = await jsonBodies(fixture, requests);
-      const load = { url: url + PATHS.derive, headers: JSON_HEADERS, bodies, connections: CONNECTIONS };
-      return { subject: httpLoad(fixture, load), baseline: () => run("sign", COUNT) };
+      const [run, { url }] = await Promise.all([inProcess(fixture), warmService(fixture)]);
+      return { subject: await derivations(fixture, url + PATHS.derive), baseline: () => run("sign", COUNT) };
+    },
+  },
+  {
+    ...shared,
+    name: "derive-jwt-fastify",
+    work: "derive JWT: over REST",
+    against: "bare Fastify route with the same bodies and the same signature",
+    prepare: async (fixture) => {
+      const { url, credential } = await warmService(fixture);
+      const answer = await post(url + PATHS.derive, deriveRequest(credential));
+      const baseline = await startBaseline(fixture, "sign", { answer });
+      return {
+        subject: await derivations(fixture, url + PATHS.derive),
+        baseline: await derivations(fixture, `${baseline.url}/derive`),
+      };
     },
   },
 ];
+
+const deriveRequest = (credential: string) => ({ credential, algorithm: "TOKEN_ALGORITHM_JWT" });
+
+/** Measures derivations from each key in turn. */
+async function derivations(fixture: Fixture, url: string): Promise<Measure> {
+  const { secrets } = await warmService(fixture);
+  const bodies = await jsonBodies(fixture, secrets.map(deriveRequest));
+  return httpLoad(fixture, { url, headers: JSON_HEADERS, bodies, connections: CONNECTIONS });
+}
 
 /** Measures the verification of JWTs that another node derives before each round: the one that derives a token caches it. */
 async function freshJwts(fixture: Fixture): Promise<Measure> {
