@@ -1,12 +1,21 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
-import type { Fixture } from "../harness/fixture.ts";
+import { once } from "../harness/fixture.ts";
 import { residentMemory } from "../harness/memory.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import type { ServerProcess } from "../harness/server.ts";
+import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { jsonBodies } from "../load/requests.ts";
+import { PATHS, patch } from "../subject/client.ts";
 import { verifyAll } from "../subject/fill.ts";
-import { databaseOf, type Installation, install } from "../subject/installation.ts";
+import { databaseOf, install, programOf } from "../subject/installation.ts";
 import { installSeeded } from "../subject/seeded.ts";
+
+/** Seconds of the load in which pauses are measured, and milliseconds between two updates. */
+const SECONDS = 20;
+const INTERVAL = 50;
 
 export const memoryScenarios: readonly Scenario[] = [
   {
@@ -32,26 +41,74 @@ export const memoryScenarios: readonly Scenario[] = [
     rounds: 1,
     long: 300,
     prepare: async (fixture) => {
-      const count = 1_000_000;
-      const { installation, credentials } = await installSeeded(fixture, { count, credentials: count });
-      const fresh = await restarted(fixture, installation);
-      const idle = await settledMemory(fresh.server);
+      const { idle, installation, credentials } = await cached(fixture);
       return {
         baseline: async () => idle,
         subject: async () => {
-          await verifyAll(fresh.server.url, credentials);
-          const memory = await settledMemory(fresh.server);
-          await requireCached(databaseOf(fixture, fresh), fresh.server.url, credentials);
+          const memory = await settledMemory(installation.server);
+          await requireCached(databaseOf(fixture, installation), installation.server.url, credentials);
           return memory;
+        },
+      };
+    },
+  },
+  {
+    name: "pause-cached",
+    group: "memory",
+    work: `longest pause of the garbage collector in ${SECONDS} s: verify of 1,000,000 cached keys, an update every ${INTERVAL} ms`,
+    against: "absolute time",
+    unit: "ms",
+    judged: "value",
+    rounds: 1,
+    long: 300,
+    prepare: async (fixture) => {
+      const { installation, credentials, pauses } = await cached(fixture);
+      const { url } = installation.server;
+      const bodies = await jsonBodies(
+        fixture,
+        credentials.map((credential) => ({ credential })),
+      );
+      const load = httpLoad(
+        { ...fixture, seconds: SECONDS },
+        { url: url + PATHS.verify, headers: JSON_HEADERS, bodies, connections: CONNECTIONS },
+      );
+      return {
+        baseline: null,
+        subject: async () => {
+          await writeFile(pauses, "");
+          await Promise.all([load(), change(url, credentials)]);
+          const lines = await readFile(pauses, "utf8");
+          if (lines === "") throw new Error("the server recorded no pauses");
+          return Math.max(...lines.trimEnd().split("\n").map(Number));
         },
       };
     },
   },
 ];
 
-async function restarted(fixture: Fixture, { server, dataDir }: Installation): Promise<Installation> {
-  await server.stop();
-  return install(fixture, { dataDir });
+/** A server that has all keys in its cache, and writes its pauses to a file. */
+const cached = once(async (fixture) => {
+  const count = 1_000_000;
+  const seeded = await installSeeded(fixture, { count, credentials: count });
+  await seeded.installation.server.stop();
+  const pauses = join(fixture.dir, "gc-pauses");
+  const installation = await install(fixture, {
+    dataDir: seeded.installation.dataDir,
+    environment: { GC_PAUSES: pauses },
+    script: ["--import", resolve(import.meta.dirname, "../subject/gc-pauses.ts"), programOf(fixture), "serve"],
+  });
+  const idle = await settledMemory(installation.server);
+  await verifyAll(installation.server.url, seeded.credentials);
+  return { installation, credentials: seeded.credentials, idle, pauses };
+});
+
+/** Updates cached keys one after the other during the load. */
+async function change(url: string, credentials: readonly string[]): Promise<void> {
+  const issued = credentials.filter((credential) => credential.startsWith("kh_")).slice(0, (SECONDS * 1000) / INTERVAL);
+  for (const { key_id } of await verifyAll(url, issued)) {
+    await patch(`${url}${PATHS.issued}/${key_id}`, { name: "changed" });
+    await sleep(INTERVAL);
+  }
 }
 
 /** Throws unless these credentials are verified without the database: the table is renamed during the check. */
