@@ -1,8 +1,9 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
 import { once } from "../harness/fixture.ts";
+import { recordPauses } from "../harness/gc-pauses.ts";
 import { residentMemory } from "../harness/memory.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import type { ServerProcess } from "../harness/server.ts";
@@ -94,8 +95,7 @@ const cached = once(async (fixture) => {
   const pauses = join(fixture.dir, "gc-pauses");
   const installation = await install(fixture, {
     dataDir: seeded.installation.dataDir,
-    environment: { GC_PAUSES: pauses },
-    script: ["--import", resolve(import.meta.dirname, "../subject/gc-pauses.ts"), programOf(fixture), "serve"],
+    script: [...recordPauses(pauses), programOf(fixture), "serve"],
   });
   const idle = await settledMemory(installation.server);
   await verifyAll(installation.server.url, seeded.credentials);
