@@ -73,8 +73,8 @@ export interface VerifyContext {
   hasCurrentPublicKeys(): boolean;
   /** Returns the last known key, for stale verdicts when the keys cannot be loaded. */
   lastPublicKey(kid: string): VerificationKey | undefined;
-  /** Called with the key of every valid credential. */
-  onValid(keyId: string): void;
+  /** Called with the key of every valid credential that is not cached, and of others once a minute. Returns whether its use will be stored. */
+  readonly onValid: (keyId: string) => boolean;
   /** Called with every verdict and the type of the credential by its format. */
   onVerdict(credentialType: CredentialType, verdict: Verdict): void;
   /** Called for every stale verdict. */

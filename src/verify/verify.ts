@@ -197,10 +197,11 @@ function verdictOfLoaded(call: Verification, presentation: Presentation, loaded:
 /** Returns the cached verdict itself, without decoding the key, while the credential is in force. */
 function verdictOfCached(call: Verification, presentation: Presentation, cached: CachedCredential): Verdict {
   const { context } = call;
-  if (!cached.isInForce(context.clock.now())) return verdictOfLoaded(call, presentation, cached.loaded);
+  const now = context.clock.now();
+  if (!cached.isInForce(now)) return verdictOfLoaded(call, presentation, cached.loaded);
   const verdict = present(cached, cached, presentation);
   context.onVerdict(cached.credentialType, verdict);
-  if (verdict.valid) context.onValid(cached.keyId);
+  if (verdict.valid) cached.recordUse(now, context.onValid);
   return verdict;
 }
 

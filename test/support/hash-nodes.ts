@@ -61,7 +61,7 @@ async function openNode<H extends TestHashes | null>(
     onOutcome: (outcome) => outcomes[outcome]++,
     onFailure: (_keyId, error) => failures.push(error),
   });
-  const lastUsed = { note: () => {}, size: 0, flush: async () => {} };
+  const lastUsed = { note: () => true, size: 0, flush: async () => {} };
   const log = { error: (...fault: unknown[]) => failures.push(fault) };
   const hashing = { ...resources.hashing, findByHash };
   const context = createVerifyContext(config, { ...resources, hashing }, signing, lastUsed, adopter, log);

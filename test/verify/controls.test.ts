@@ -73,7 +73,7 @@ describe.each(TYPES)("%s", (type) => {
       const batch = await verifyAll(fixture.context, [{ credential, ...presentation }]);
       expect(batch.map(outcome)).toEqual([expected]);
       const used = fixture.used.length;
-      expect(used).toBe(expected === "VALID" ? 4 : 0);
+      expect(used).toBe(expected === "VALID" ? 2 : 0);
 
       const explanation = await explain(fixture.context, { credential }, presentation);
       expect(outcome(explanation?.verdict ?? batch[0] ?? expect.fail())).toBe(expected);

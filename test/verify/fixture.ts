@@ -119,7 +119,7 @@ export function newFixture({
     },
     hasCurrentPublicKeys: () => isCoherent,
     lastPublicKey: (kid) => signing.verification.get(kid),
-    onValid: (keyId) => used.push(keyId),
+    onValid: (keyId) => used.push(keyId) > 0,
     onVerdict: () => {},
     onStale: () => {},
     onFault: (error) => faults.push(error),

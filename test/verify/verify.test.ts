@@ -61,7 +61,22 @@ describe.each(TYPES)("%s", (type) => {
       expect(fieldsOf(next)).toEqual(verdict);
     }
     expect(fixture.store.statements.length).toBe(1);
-    expect(fixture.used.length).toBe(4);
+  });
+
+  test("has its use recorded once a minute while it is cached, and again if that failed", async () => {
+    const fixture = newFixture();
+    const credential = oneOfEach(fixture)[type];
+    await verify(fixture.context, credential);
+    const recorded: number[] = [];
+    let isFull = true;
+    const onValid = () => !isFull && recorded.push(minute) > 0;
+    let minute = 0;
+    for (minute of [0, 1, 2, 2, 1, 3]) {
+      fixture.at(NOW + minute * 60_000);
+      for (let again = 0; again < 3; again++) await verify({ ...fixture.context, onValid }, credential);
+      isFull = minute === 0;
+    }
+    expect(recorded).toEqual([2, 3]);
   });
 
   test("has encoded answers in the cache, until its key changes", async () => {

@@ -23,10 +23,12 @@ export const WORDS = {
   secretVersion: 6,
   /** Its first byte is the type of the credential, the second one has the flags. */
   type: 7,
+  /** The last minute in which a use was recorded, since the epoch; 0: none. */
+  usedMinute: 8,
 } as const;
 
 const WORD = 4;
-const KEY_ID_AT = 8 * WORD;
+const KEY_ID_AT = 9 * WORD;
 const KEY_ID_SIZE = 36;
 const SECTIONS_AT = KEY_ID_AT + KEY_ID_SIZE;
 
@@ -54,6 +56,9 @@ const MAX_LISTS = 4_096;
 const MAX_LIST_LENGTH = 4_096;
 const parseList = (json: string): readonly string[] => Object.freeze(JSON.parse(json));
 const listOf = memoizeFirst(MAX_LISTS, parseList);
+
+/** Milliseconds. */
+const MINUTE = 60_000;
 
 /** After every time. */
 const FOREVER = 2 ** 53;
@@ -92,6 +97,7 @@ export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp
   scratch.writeUInt32LE(size, WORDS.size * WORD);
   scratch.writeUInt32LE(secret?.version ?? 0, WORDS.secretVersion * WORD);
   scratch.writeUInt32LE(CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8), WORDS.type * WORD);
+  scratch.writeUInt32LE(0, WORDS.usedMinute * WORD);
   scratch.write(keyId, KEY_ID_AT, "latin1");
   let end = writeSection(SCOPES, credential.scopes, SECTIONS_AT);
   end = writeSection(CONTENT, encodeLoaded(loaded), end);
@@ -147,8 +153,13 @@ function kindOf(form: AnswerForm): number {
   return FIRST_ANSWER + ANSWER_FORMS.indexOf(form);
 }
 
-/** Keeps an answer with a cached credential, if it still has this stamp. */
-export type KeepAnswer = (name: string, stamp: Stamp, section: Buffer) => void;
+/** Where a cached credential is from. */
+export interface Entries {
+  /** Returns a view of the entry, if it still has this stamp. */
+  entryOf(name: string, stamp: Stamp): Buffer | undefined;
+  /** Adds a section to it. */
+  append(name: string, stamp: Stamp, section: Buffer): void;
+}
 
 /**
  * A cached credential with its key. While it `isInForce`, it is itself the verdict on the credential; most fields are decoded on use, which
@@ -162,16 +173,16 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   readonly #validUntil: number;
   /** Its own copy: the bytes of the cache may move. */
   readonly #bytes: Buffer;
-  readonly #keep: KeepAnswer;
+  readonly #entries: Entries;
   #keyId: string | undefined;
   #loaded: Loaded | undefined;
 
-  constructor(name: string, stamp: Stamp, validUntil: number, bytes: Buffer, keep: KeepAnswer) {
+  constructor(name: string, stamp: Stamp, validUntil: number, bytes: Buffer, entries: Entries) {
     this.name = name;
     this.stamp = stamp;
     this.#validUntil = validUntil;
     this.#bytes = bytes;
-    this.#keep = keep;
+    this.#entries = entries;
   }
 
   /** Returns whether the credential passes all checks of the key and the time (`now`, milliseconds), but not where it is presented. */
@@ -183,7 +194,7 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   retainable(): CachedCredential {
     const bytes = Buffer.allocUnsafeSlow(this.#bytes.length);
     bytes.set(this.#bytes);
-    return new CachedCredential(this.name, this.stamp, this.#validUntil, bytes, this.#keep);
+    return new CachedCredential(this.name, this.stamp, this.#validUntil, bytes, this.#entries);
   }
 
   get loaded(): Loaded {
@@ -245,7 +256,15 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   }
 
   keep(form: AnswerForm, answer: Uint8Array): void {
-    this.#keep(this.name, this.stamp, answerSection(form, answer));
+    this.#entries.append(this.name, this.stamp, answerSection(form, answer));
+  }
+
+  /** Records a use at `now`, milliseconds, by a function that returns whether it will be stored; once a minute. */
+  recordUse(now: number, record: (keyId: string) => boolean): void {
+    const minute = Math.floor(now / MINUTE);
+    if (this.#word(WORDS.usedMinute) >= minute || !record(this.keyId)) return;
+    for (const bytes of [this.#bytes, this.#entries.entryOf(this.name, this.stamp)])
+      bytes?.writeUInt32LE(minute, WORDS.usedMinute * WORD);
   }
 
   get #decoded(): Valid {

@@ -4,7 +4,7 @@ import type { Stamp } from "../../domain/key-lookup.ts";
 import type { Credentials } from "../context.ts";
 import type { Loaded } from "../identified.ts";
 import type { CacheLease } from "./cache.ts";
-import { CachedCredential, encodeCredential, endOfSections, type KeepAnswer, WORDS } from "./cached-credential.ts";
+import { CachedCredential, type Entries, encodeCredential, endOfSections, WORDS } from "./cached-credential.ts";
 import type { Epochs } from "./epochs.ts";
 import { ByteCache, type ByteCacheOptions, NO_PLACE } from "./store/byte-cache.ts";
 
@@ -12,7 +12,7 @@ import { ByteCache, type ByteCacheOptions, NO_PLACE } from "./store/byte-cache.t
  * Caches credentials with their keys by the SHA-256 of their text, which itself is not stored. An entry is current as long as neither its key
  * nor the digest of its raw key was changed, and as long as the key rings of this process.
  */
-export class CredentialCache implements Credentials {
+export class CredentialCache implements Credentials, Entries {
   readonly store: ByteCache;
   readonly #epochs: Epochs;
   readonly #lease: CacheLease;
@@ -67,6 +67,22 @@ export class CredentialCache implements Credentials {
     this.store.delete(name);
   }
 
+  entryOf(name: string, { count, ofKey, ofName }: Stamp): Buffer | undefined {
+    const place = this.store.find(name);
+    if (place === NO_PLACE) return undefined;
+    const stamp = this.#stampAt(place);
+    const isSame = stamp.count === count && stamp.ofKey === ofKey && stamp.ofName === ofName;
+    return isSame ? this.store.valueAt(place) : undefined;
+  }
+
+  append(name: string, stamp: Stamp, section: Buffer): void {
+    const entry = this.entryOf(name, stamp);
+    if (entry === undefined) return;
+    const end = endOfSections(entry);
+    if (end + section.length <= entry.length) entry.set(section, end);
+    else this.store.set(name, Buffer.concat([entry.subarray(0, end), section]));
+  }
+
   clear(): void {
     this.store.clear();
     this.#epochs.invalidateAll();
@@ -80,7 +96,7 @@ export class CredentialCache implements Credentials {
     const stamp = this.#stampAt(place);
     if (!this.#epochs.isCurrent(stamp)) return undefined;
     const validUntil = store.wordAt(place, WORDS.validUntil) + store.wordAt(place, WORDS.validUntil + 1) * 2 ** 32;
-    return new CachedCredential(name, stamp, validUntil, Buffer.from(store.valueAt(place)), this.#keepAnswer);
+    return new CachedCredential(name, stamp, validUntil, Buffer.from(store.valueAt(place)), this);
   }
 
   #stampAt(place: number): Stamp {
@@ -88,16 +104,4 @@ export class CredentialCache implements Credentials {
     const [count, ofKey] = [store.wordAt(place, WORDS.count), store.wordAt(place, WORDS.ofKey)];
     return { count, ofKey, ofName: store.wordAt(place, WORDS.ofName) };
   }
-
-  readonly #keepAnswer: KeepAnswer = (name, { count, ofKey, ofName }, section) => {
-    const place = this.store.find(name);
-    if (place === NO_PLACE) return;
-    const stamp = this.#stampAt(place);
-    const isSame = stamp.count === count && stamp.ofKey === ofKey && stamp.ofName === ofName;
-    if (!isSame) return;
-    const bytes = this.store.valueAt(place);
-    const end = endOfSections(bytes);
-    if (end + section.length <= bytes.length) bytes.set(section, end);
-    else this.store.set(name, Buffer.concat([bytes.subarray(0, end), section]));
-  };
 }
