@@ -2,7 +2,7 @@ import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { FastifyBaseLogger } from "fastify";
 import { errorResponse } from "../wire/error-body.ts";
-import { HttpError, type HttpErrorReason, methodNotAllowed } from "../wire/http-error.ts";
+import { HttpError, type HttpErrorReason, methodUnknown } from "../wire/http-error.ts";
 import { linger } from "./closing.ts";
 import { ListenerServer } from "./server.ts";
 
@@ -33,8 +33,7 @@ export function clientErrorHandler(logger: FastifyBaseLogger) {
 export function rejectConnect({ socket }: IncomingMessage): void {
   // Node has removed its listeners.
   socket.on("error", () => {});
-  const error = methodNotAllowed(["GET", "HEAD", "POST", "PATCH", "DELETE"]);
-  ListenerServer.afterAnswers(socket, () => closeWith(socket, error));
+  ListenerServer.afterAnswers(socket, () => closeWith(socket, methodUnknown()));
 }
 
 /** Sends an error, and reads the connection until the client closes it. */

@@ -1,4 +1,5 @@
 import type { EventEmitter } from "node:events";
+import { METHODS } from "node:http";
 import {
   constants,
   createServer,
@@ -10,6 +11,8 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Socket } from "node:net";
+import { errorResponse } from "../wire/error-body.ts";
+import { methodUnknown } from "../wire/http-error.ts";
 import { destroyAfter } from "./closing.ts";
 import type { ListenerLimits } from "./limits.ts";
 import type { RequestInterceptor } from "./request-interceptor.ts";
@@ -28,7 +31,10 @@ export function createHttp2(
     initialWindowSize: RECEIVE_WINDOW,
     enablePush: false,
   };
-  const server = createServer({ settings }, onRequest);
+  const server = createServer({ settings }, (request, response) => {
+    if (KNOWN_METHODS.has(request.method)) onRequest(request, response);
+    else rejectMethod(response);
+  });
   server.on("checkContinue", (request, response) => {
     // Node's listener throws for a stream that the client has reset.
     if (request.stream.destroyed || request.stream.closed) return;
@@ -82,6 +88,14 @@ export function createHttp2(
       for (const session of sessions.keys()) session?.close();
     },
   };
+}
+
+/** The methods that Fastify has routes for. In HTTP/1.1, Node's parser rejects others. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
+
+function rejectMethod(response: Http2ServerResponse): void {
+  const { code, headers, body } = errorResponse(methodUnknown());
+  response.writeHead(code, headers).end(body);
 }
 
 type SessionStreams = ReturnType<typeof trackStreams>;

@@ -73,6 +73,11 @@ export function methodNotAllowed(allowed: readonly string[]): HttpError {
   return new HttpError("METHOD_NOT_ALLOWED", { allow }, `method not allowed; allowed: ${allow}`);
 }
 
+/** Returns the error of a method that no path supports. */
+export function methodUnknown(): HttpError {
+  return methodNotAllowed(["GET", "HEAD", "POST", "PATCH", "DELETE"]);
+}
+
 /**
  * The HTTP status of each code and its name in google.rpc.Code (google/rpc/code.proto, "HTTP Mapping"), except that FAILED_PRECONDITION
  * is 409 on our REST paths: the state of the key is the obstacle, not the form of the request.

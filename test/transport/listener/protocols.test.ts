@@ -37,6 +37,14 @@ describe("one port without TLS", () => {
     expect(http2.body.toString()).toBe("2.0 GET 127.0.0.1");
   });
 
+  it("rejects methods that Node's parser of HTTP/1.1 does not know over HTTP/2 too, before they reach the listener", async () => {
+    const { number } = await listen(() => expect.unreachable());
+    for (const method of ["PRI", "get", "POST2"]) {
+      const { status, body } = await http2Request(http2Client(number), { ":path": "/", ":method": method });
+      expect([status, JSON.parse(body.toString()).error.message]).toEqual([405, expect.stringContaining("DELETE")]);
+    }
+  });
+
   it("carries large bodies in both directions over both protocols", async () => {
     const { number } = await listen(echo);
     const body = Buffer.alloc(4 << 20, "keyhold ");
