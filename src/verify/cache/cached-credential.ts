@@ -130,22 +130,24 @@ function answerSection(form: AnswerForm, answer: Uint8Array): Buffer {
   return Buffer.concat([head, answer]);
 }
 
-/** No section has this kind. */
-const NO_KIND = KIND;
+/** Returns the first word of a section; 0: there is none. */
+function headAt(bytes: Buffer, at: number): number {
+  return at + WORD <= bytes.length ? bytes.readUInt32LE(at) : 0;
+}
 
 /** Returns where a section begins; if there is none, the end of the sections. Zeros may follow it, where there is room for another one. */
 function seek(bytes: Buffer, kind: number): number {
-  let at = SECTIONS_AT;
-  while (at + WORD <= bytes.length) {
-    const head = bytes.readUInt32LE(at);
-    if (head === 0 || (head & KIND) === kind) break;
+  for (let at = SECTIONS_AT; ; ) {
+    const head = headAt(bytes, at);
+    if (head === 0 || (head & KIND) === kind) return at;
     at += WORD + (head >>> KIND_BITS);
   }
-  return at;
 }
 
-export function endOfSections(bytes: Buffer): number {
-  return seek(bytes, NO_KIND);
+/** Returns where to add a section; undefined if there is one of this kind, as when a batch repeats a credential. */
+export function placeFor(section: Buffer, bytes: Buffer): number | undefined {
+  const at = seek(bytes, section[0] ?? 0);
+  return headAt(bytes, at) === 0 ? at : undefined;
 }
 
 /** Returns the kind of the section with an answer. */
@@ -157,7 +159,7 @@ function kindOf(form: AnswerForm): number {
 export interface Entries {
   /** Returns a view of the entry, if it still has this stamp. */
   entryOf(name: string, stamp: Stamp): Buffer | undefined;
-  /** Adds a section to it. */
+  /** Adds a section to it, if it has none of this kind. */
   append(name: string, stamp: Stamp, section: Buffer): void;
 }
 
@@ -307,7 +309,7 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   #section(kind: number): Buffer | undefined {
     const bytes = this.#bytes;
     const at = seek(bytes, kind);
-    const head = at + WORD <= bytes.length ? bytes.readUInt32LE(at) : 0;
+    const head = headAt(bytes, at);
     return head === 0 ? undefined : bytes.subarray(at + WORD, at + WORD + (head >>> KIND_BITS));
   }
 }

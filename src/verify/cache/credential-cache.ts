@@ -4,7 +4,7 @@ import type { Stamp } from "../../domain/key-lookup.ts";
 import type { Credentials } from "../context.ts";
 import type { Loaded } from "../identified.ts";
 import type { CacheLease } from "./cache.ts";
-import { CachedCredential, type Entries, encodeCredential, endOfSections, WORDS } from "./cached-credential.ts";
+import { CachedCredential, type Entries, encodeCredential, placeFor, WORDS } from "./cached-credential.ts";
 import type { Epochs } from "./epochs.ts";
 import { ByteCache, type ByteCacheOptions, NO_PLACE } from "./store/byte-cache.ts";
 
@@ -78,7 +78,8 @@ export class CredentialCache implements Credentials, Entries {
   append(name: string, stamp: Stamp, section: Buffer): void {
     const entry = this.entryOf(name, stamp);
     if (entry === undefined) return;
-    const end = endOfSections(entry);
+    const end = placeFor(section, entry);
+    if (end === undefined) return;
     if (end + section.length <= entry.length) entry.set(section, end);
     else this.store.set(name, Buffer.concat([entry.subarray(0, end), section]));
   }

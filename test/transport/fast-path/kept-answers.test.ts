@@ -7,7 +7,7 @@ import type { Valid } from "../../../src/domain/verdict.ts";
 import { protoCodec, writeVerifyJson } from "../../../src/transport/fast-path/codecs.ts";
 import { forwardAuthRoute } from "../../../src/transport/fast-path/gateway-routes.ts";
 import { uncounted } from "../../../src/transport/pipeline/access-log.ts";
-import { verify } from "../../../src/verify/verify.ts";
+import { verify, verifyAll } from "../../../src/verify/verify.ts";
 import { fieldsOf, HOUR, NOW, newFixture } from "../../verify/fixture.ts";
 
 const ISSUER = 'https://keyhold.test/é"';
@@ -70,4 +70,21 @@ test("an answer that is kept with a cached verdict is the one that its fields ha
     { numRuns: 200 },
   );
   expect(kept).toBe(400);
+});
+
+test("an answer is kept once for a credential that a batch repeats, which stays cached", async () => {
+  const fixture = newFixture();
+  const { credential } = fixture.issue({});
+  await verify(fixture.context, credential);
+  const bytes = [];
+  for (let again = 0; again < 3; again++) {
+    const verdicts = await verifyAll(
+      fixture.context,
+      Array.from({ length: 1_000 }, () => ({ credential, requiredScopes: [] })),
+    );
+    for (const verdict of verdicts) if (verdict.valid) answersTo(verdict);
+    bytes.push(fixture.cache.stats().bytes);
+  }
+  expect(bytes).toEqual([bytes[0], bytes[0], bytes[0]]);
+  expect(fixture.store.statements.length).toBe(1);
 });
