@@ -80,8 +80,12 @@ export class CredentialCache implements Credentials, Entries {
     if (entry === undefined) return;
     const end = placeFor(section, entry);
     if (end === undefined) return;
-    if (end + section.length <= entry.length) entry.set(section, end);
-    else this.store.set(name, Buffer.concat([entry.subarray(0, end), section]));
+    if (end + section.length <= entry.length) {
+      entry.set(section, end);
+      return;
+    }
+    const grown = Buffer.concat([entry.subarray(0, end), section]);
+    if (this.store.fits(name, grown)) this.store.set(name, grown);
   }
 
   clear(): void {

@@ -88,3 +88,16 @@ test("an answer is kept once for a credential that a batch repeats, which stays 
   expect(bytes).toEqual([bytes[0], bytes[0], bytes[0]]);
   expect(fixture.store.statements.length).toBe(1);
 });
+
+test("an answer that is too large leaves its credential cached", async () => {
+  const fixture = newFixture();
+  const { credential } = fixture.issue({});
+  await verify(fixture.context, credential);
+  for (let again = 0; again < 2; again++) {
+    const verdict = await verify(fixture.context, credential);
+    if (!verdict.valid) expect.unreachable();
+    expect(verdict.answers?.answer("JSON")).toBeUndefined();
+    verdict.answers?.keep("JSON", Buffer.alloc(2 ** 19));
+  }
+  expect(fixture.store.statements.length).toBe(1);
+});

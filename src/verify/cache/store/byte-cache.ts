@@ -94,12 +94,16 @@ export class ByteCache {
     return this.#slabOf(place).wordAt(place & this.#inSlab, index);
   }
 
+  fits(key: string, value: Uint8Array): boolean {
+    return key.length <= MAX_KEY_LENGTH && wordsFor(key, value) <= this.#slabWords / 2;
+  }
+
   /** Returns whether it was stored. An oversized entry is not, but the earlier value of its key is removed. */
   set(key: string, value: Uint8Array): boolean {
     const hash = hashOf(key, this.#seed);
     this.#remove(hash, key);
+    if (!this.fits(key, value)) return false;
     const words = wordsFor(key, value);
-    if (key.length > MAX_KEY_LENGTH || words > this.#slabWords / 2) return false;
     while (this.#index.size >= this.#maxEntries) this.#sweepNext();
     if (this.#slabs[this.#head]?.hasRoom(words) !== true) this.#openSlab();
     const place = this.#slab(this.#head).append(hash, key, value);
