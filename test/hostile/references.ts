@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { defaultLimits } from "../../src/transport/listener/limits.ts";
+import { isUpgrade } from "../../src/transport/listener/server.ts";
 import { isHost } from "../../src/transport/pipeline/host-check.ts";
 import { escaped } from "./case.ts";
 import { converse } from "./http1.ts";
@@ -40,6 +41,7 @@ export async function createReferences(): Promise<References> {
   };
   const take = (request: IncomingMessage, response: ServerResponse, isExpectationUnknown = false) => {
     const { requests } = of(request.socket.remotePort);
+    if (isUpgrade(request)) response.shouldKeepAlive = false;
     const isRefused = isExpectationUnknown || !hasOneHost(request);
     const entry = { isComplete: false, isLast: !response.shouldKeepAlive, isRefused };
     requests.push(entry);

@@ -1,4 +1,4 @@
-import { type RequestListener, Server, ServerResponse } from "node:http";
+import { type IncomingMessage, type RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import {
@@ -90,7 +90,8 @@ export class ListenerServer extends Server {
       response.on("error", ignore);
       // HTTP/2 responses pass here too; their sessions track themselves.
       if (!(response instanceof ServerResponse)) return;
-      if (this.#closing) response.shouldKeepAlive = false;
+      // Node drops what it has read after such a request, so that a later request could begin in the middle of another.
+      if (this.#closing || isUpgrade(request)) response.shouldKeepAlive = false;
       this.#responses.add(response);
     });
     this.on("request", (request, response) => {
@@ -196,3 +197,8 @@ function readInJavaScript(socket: Socket): void {
 }
 
 function ignore(): void {}
+
+/** Returns whether a request asks for an upgrade (RFC 9110 §7.8). */
+export function isUpgrade({ headers: { connection = "", upgrade } }: IncomingMessage): boolean {
+  return upgrade !== undefined && /(?:^|,)[ \t]*upgrade[ \t]*(?:,|$)/i.test(connection);
+}

@@ -66,6 +66,19 @@ describe("one port without TLS", () => {
     agent.destroy();
   });
 
+  it("serves nothing after a request for an upgrade, whose read Node drops", async () => {
+    const { server } = await listen((incoming, response) => response.end(`<${incoming.url}>`));
+    const client = await rawClient(server);
+    await client.send(
+      "GET /1 HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\nGET /2 HTTP/1.1\r\nX: ",
+    );
+    await client.receive("</1>");
+    await client.send("GET /3 HTTP/1.1\r\nHost: x\r\n\r\n");
+    await closed(client.socket);
+    expect(client.text.match(/<.*?>/g)).toEqual(["</1>"]);
+    expect(client.text).toContain("Connection: close");
+  });
+
   it("answers pipelined HTTP/1.1 requests in order", async () => {
     const { server } = await listen((incoming, response) => response.end(`<${incoming.url}>`));
     const client = await rawClient(server);
