@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math/rand"
 	"os"
 	"sync"
 	"time"
@@ -36,10 +37,12 @@ func verify(address string, credentials []string, end time.Time) (int, error) {
 		return 0, err
 	}
 	slots := make(chan struct{}, unanswered)
+	// Streams that begin with the same credential would verify the same ones at the same time.
+	start := rand.Intn(len(credentials))
 	go func() {
 		for id := 1; time.Now().Before(end); id++ {
 			slots <- struct{}{}
-			request := &pb.VerifyApiKeyRequest{Credential: credentials[id%len(credentials)]}
+			request := &pb.VerifyApiKeyRequest{Credential: credentials[(start+id)%len(credentials)]}
 			// The receiver gets the error of a broken stream.
 			if stream.Send(&pb.StreamVerifyRequest{Id: uint32(id), Request: request}) != nil {
 				return
