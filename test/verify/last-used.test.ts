@@ -116,7 +116,7 @@ test("uses recorded during a write are not lost", async () => {
   expect(written).toEqual([["a"], ["b"]]);
 });
 
-test("the number of keys between two flushes is bounded, and those beyond are told apart", async () => {
+test("the number of keys between two flushes is bounded, and only those within are noted", async () => {
   const { lastUsed, writes } = newFixture();
   const noted = Array.from({ length: 30_002 }, (_, key) => lastUsed.note(`key ${key}`));
   expect([noted.indexOf(false), lastUsed.note("key 0")]).toEqual([30_000, true]);
