@@ -31,15 +31,16 @@ export function createHttp2(
     initialWindowSize: RECEIVE_WINDOW,
     enablePush: false,
   };
-  const server = createServer({ settings }, (request, response) => {
+  const serve: typeof onRequest = (request, response) => {
     if (KNOWN_METHODS.has(request.method)) onRequest(request, response);
     else rejectMethod(response);
-  });
+  };
+  const server = createServer({ settings }, serve);
   server.on("checkContinue", (request, response) => {
     // Node's listener throws for a stream that the client has reset.
     if (request.stream.destroyed || request.stream.closed) return;
     response.writeContinue();
-    onRequest(request, response);
+    serve(request, response);
   });
   const sessions = new Map<Http2Session | undefined, SessionStreams>();
   let isDraining = false;

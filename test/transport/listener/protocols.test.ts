@@ -39,8 +39,9 @@ describe("one port without TLS", () => {
 
   it("rejects methods that Node's parser of HTTP/1.1 does not know over HTTP/2 too, before they reach the listener", async () => {
     const { number } = await listen(() => expect.unreachable());
-    for (const method of ["PRI", "get", "POST2"]) {
-      const { status, body } = await http2Request(http2Client(number), { ":path": "/", ":method": method });
+    for (const [method, expect100] of [["PRI"], ["get"], ["POST2"], ["PRI", { expect: "100-continue" }]] as const) {
+      const head = { ":path": "/", ":method": method, ...expect100 };
+      const { status, body } = await http2Request(http2Client(number), head);
       expect([status, JSON.parse(body.toString()).error.message]).toEqual([405, expect.stringContaining("DELETE")]);
     }
   });
