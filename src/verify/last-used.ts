@@ -7,6 +7,11 @@ export type LastUsed = ReturnType<typeof createLastUsed>;
 
 const MINUTE = 60_000;
 
+/** Returns the minute of a time in milliseconds, since the epoch: the precision of `last_used_time`. */
+export function minuteOf(time: number): number {
+  return Math.floor(time / MINUTE);
+}
+
 /** Maximum number of keys that wait to be written; the uses of others wait for the next verification. */
 const MAX_KEYS = 30_000;
 
@@ -16,7 +21,7 @@ export function createLastUsed(touch: StoreLastUsed, clock: Clock) {
   return {
     /** Notes a use in this minute. Returns whether it will be written. */
     note: (keyId: string): boolean => {
-      const minute = Math.floor(clock.now() / MINUTE);
+      const minute = minuteOf(clock.now());
       const last = noted.get(keyId);
       if (last === undefined && noted.size >= MAX_KEYS) return false;
       if (last === undefined || last < minute) noted.set(keyId, minute);

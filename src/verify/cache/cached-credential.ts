@@ -5,6 +5,7 @@ import { memoizeFirst } from "../../lib/memoize.ts";
 import type { Controls } from "../checks.ts";
 import { credentialOf } from "../evaluate.ts";
 import type { Loaded } from "../identified.ts";
+import { minuteOf } from "../last-used.ts";
 import { CREDENTIAL_TYPES, decodeLoaded, encodeLoaded } from "./loaded-codec.ts";
 
 /**
@@ -56,9 +57,6 @@ const MAX_LISTS = 4_096;
 const MAX_LIST_LENGTH = 4_096;
 const parseList = (json: string): readonly string[] => Object.freeze(JSON.parse(json));
 const listOf = memoizeFirst(MAX_LISTS, parseList);
-
-/** Milliseconds. */
-const MINUTE = 60_000;
 
 /** After every time. */
 const FOREVER = 2 ** 53;
@@ -263,7 +261,7 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
 
   /** Records a use at `now`, milliseconds, by a function that returns whether it will be stored; once a minute. */
   recordUse(now: number, record: (keyId: string) => boolean): void {
-    const minute = Math.floor(now / MINUTE);
+    const minute = minuteOf(now);
     if (this.#word(WORDS.usedMinute) >= minute || !record(this.keyId)) return;
     for (const bytes of [this.#bytes, this.#entries.entryOf(this.name, this.stamp)])
       bytes?.writeUInt32LE(minute, WORDS.usedMinute * WORD);

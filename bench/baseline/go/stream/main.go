@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math/rand"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"time"
@@ -38,7 +38,7 @@ func verify(address string, credentials []string, end time.Time) (int, error) {
 	}
 	slots := make(chan struct{}, unanswered)
 	// Streams that begin with the same credential would verify the same ones at the same time.
-	start := rand.Intn(len(credentials))
+	start := rand.IntN(len(credentials))
 	go func() {
 		for id := 1; time.Now().Before(end); id++ {
 			slots <- struct{}{}

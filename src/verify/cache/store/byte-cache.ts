@@ -94,6 +94,7 @@ export class ByteCache {
     return this.#slabOf(place).wordAt(place & this.#inSlab, index);
   }
 
+  /** Returns whether an entry is small enough to be stored. */
   fits(key: string, value: Uint8Array): boolean {
     return key.length <= MAX_KEY_LENGTH && wordsFor(key, value) <= this.#slabWords / 2;
   }
