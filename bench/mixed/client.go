@@ -16,10 +16,16 @@ type sample struct {
 	took      time.Duration
 }
 
+// service has the URL of a node, and that of the node that verifies, which may be the same.
+type service struct {
+	base       string
+	verifyBase string
+}
+
 // client sends requests sequentially and records their latencies.
 type client struct {
 	http    *http.Client
-	base    string
+	service service
 	pause   func()
 	samples []sample
 }
@@ -31,7 +37,11 @@ func (c *client) send(operation, method, path string, body any, into any) error 
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequest(method, c.base+path, strings.NewReader(text))
+	base := c.service.base
+	if operation == "verify" {
+		base = c.service.verifyBase
+	}
+	request, err := http.NewRequest(method, base+path, strings.NewReader(text))
 	if err != nil {
 		return err
 	}

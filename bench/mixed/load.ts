@@ -27,8 +27,19 @@ export function buildMixed(fixture: Fixture): Promise<string> {
   return buildGo(fixture, import.meta.dirname);
 }
 
+/** URLs of the server, and of a node that only verifies, if it is another one. */
+export interface MixedUrls {
+  readonly url: string;
+  readonly verifyUrl?: string;
+}
+
 /** Runs the load generator. `rate` is the total of all clients in requests per second; 0: unlimited. Rejects on any error. */
-export async function runMixed(fixture: Fixture, program: string, url: string, rate: number): Promise<MixedReport> {
-  const options = ["-url", url, "-ramp", RAMP, "-hold", HOLD, "-rate", String(rate)];
+export async function runMixed(
+  fixture: Fixture,
+  program: string,
+  { url, verifyUrl = url }: MixedUrls,
+  rate: number,
+): Promise<MixedReport> {
+  const options = ["-url", url, "-verify-url", verifyUrl, "-ramp", RAMP, "-hold", HOLD, "-rate", String(rate)];
   return JSON.parse(await run(fixture.pinning.on("both", [program, ...options])));
 }

@@ -19,11 +19,15 @@ const keyCount = 1000
 
 func main() {
 	base := flag.String("url", "http://127.0.0.1:4420", "URL of the service")
+	verifyBase := flag.String("verify-url", "", "URL of a node that only verifies; default: that of the service")
 	ramp := flag.Duration("ramp", 10*time.Second, "time in which all clients start")
 	hold := flag.Duration("hold", 30*time.Second, "time after the ramp, which is measured")
 	rate := flag.Float64("rate", 0, "requests per second of all clients together; 0: unlimited")
 	flag.Parse()
-	result, err := run(*base, *ramp, *hold, *rate)
+	if *verifyBase == "" {
+		verifyBase = base
+	}
+	result, err := run(service{*base, *verifyBase}, *ramp, *hold, *rate)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -36,11 +40,11 @@ func main() {
 	}
 }
 
-func run(base string, ramp, hold time.Duration, rate float64) (report, error) {
+func run(urls service, ramp, hold time.Duration, rate float64) (report, error) {
 	all := shuffledWork(works)
 	transport := &http.Transport{MaxIdleConnsPerHost: len(all)}
 	httpClient := &http.Client{Transport: transport, Timeout: 30 * time.Second}
-	keys, err := prepare(&client{http: httpClient, base: base, pause: func() {}})
+	keys, err := prepare(&client{http: httpClient, service: urls, pause: func() {}})
 	if err != nil {
 		return report{}, err
 	}
@@ -50,7 +54,7 @@ func run(base string, ramp, hold time.Duration, rate float64) (report, error) {
 	clients, errors := make([]*client, len(all)), make([][]error, len(all))
 	for index, one := range all {
 		begin := start.Add(ramp * time.Duration(index) / time.Duration(len(all)))
-		clients[index] = &client{http: httpClient, base: base, pause: pacer(rate/float64(len(all)), begin)}
+		clients[index] = &client{http: httpClient, service: urls, pause: pacer(rate/float64(len(all)), begin)}
 		group.Add(1)
 		go func(index int, one work) {
 			defer group.Done()

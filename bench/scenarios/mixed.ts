@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
 import type { Scenario } from "../harness/scenario.ts";
-import { buildMixed, type MixedReport, runMixed } from "../mixed/load.ts";
+import { buildMixed, type MixedReport, type MixedUrls, runMixed } from "../mixed/load.ts";
+import { startNode } from "../subject/cluster.ts";
 import { startKeyhold } from "../subject/installation.ts";
 
 const CORES = 2;
@@ -24,12 +26,21 @@ const PART = 0.6;
 const atPart = once(async (fixture): Promise<MixedReport> => {
   const { program, url } = await oneProcess(fixture);
   const { rate } = await unpaced(fixture);
-  return runMixed(fixture, program, url, PART * rate);
+  return runMixed(fixture, program, { url }, PART * rate);
 });
 
-interface RunningService {
+/** The same rate, with a second server on the same database that only verifies. */
+const atPartByTwo = once(async (fixture): Promise<MixedReport> => {
+  const dataDir = join(fixture.dir, randomUUID());
+  const { url } = await startKeyhold(fixture, dataDir, {}, "both");
+  const { serverUrl } = await startEmbeddedPostgres({ dataDir, log: () => {}, ifRunning: "attach" });
+  const { url: verifyUrl } = await startNode(fixture, { dataDir, serverUrl });
+  const { rate } = await unpaced(fixture);
+  return runMixed(fixture, await buildMixed(fixture), { url, verifyUrl }, PART * rate);
+});
+
+interface RunningService extends MixedUrls {
   readonly program: string;
-  readonly url: string;
 }
 
 /** Starts server and PostgreSQL on both cores, which they share with the load. */
@@ -46,8 +57,8 @@ function mixed(
   rate: number,
 ): (fixture: Fixture) => Promise<MixedReport> {
   return once(async (fixture) => {
-    const { program, url } = await serve(fixture);
-    return runMixed(fixture, program, url, rate);
+    const { program, ...urls } = await serve(fixture);
+    return runMixed(fixture, program, urls, rate);
   });
 }
 
@@ -63,6 +74,13 @@ export const mixedScenarios: readonly Scenario[] = [
   figure("mixed-paced-p99", "p99 of all requests, 6,000 a second sent", "ms", paced, ({ p99 }) => p99),
   figure("mixed-paced-verify-p99", "p99 of verify, 6,000 a second sent", "ms", paced, verifyTimes("p99")),
   figure("mixed-part-verify-p99", "p99 of verify, 60 % of the full rate sent", "ms", atPart, verifyTimes("p99")),
+  figure(
+    "mixed-part-apart-verify-p99",
+    "p99 of verify by a server that only verifies, 60 % of the full rate of one server sent",
+    "ms",
+    atPartByTwo,
+    verifyTimes("p99"),
+  ),
   ...[
     figure(
       "workers-rate",

@@ -14,12 +14,19 @@ export interface Cluster {
 /** Starts servers on one database; they share both cores. */
 export async function startCluster(fixture: Fixture, size: number): Promise<Cluster> {
   const installation = await install(fixture);
-  const { dataDir, serverUrl } = installation;
+  const others: ServerProcess[] = [];
+  while (others.length + 1 < size) others.push(await startNode(fixture, installation));
+  return { installation, others };
+}
+
+/** Starts another server on the database of an installation. */
+export async function startNode(
+  fixture: Fixture,
+  { dataDir, serverUrl }: Pick<Installation, "dataDir" | "serverUrl">,
+): Promise<ServerProcess> {
   const environment = {
     KEYHOLD_DATABASE_URL: serverUrl,
     KEYHOLD_ROOT_SECRET: (await readFile(join(dataDir, "root-secret"), "utf8")).trim(),
   };
-  const others: ServerProcess[] = [];
-  while (others.length + 1 < size) others.push(await startKeyhold(fixture, dataDir, environment, "both"));
-  return { installation, others };
+  return startKeyhold(fixture, dataDir, environment, "both");
 }
