@@ -25,11 +25,29 @@ export interface WrkResult {
   readonly broken: number;
 }
 
-export async function wrk(fixture: Fixture, { url, headers, bodies, connections }: WrkOptions): Promise<WrkResult> {
+export async function wrk(fixture: Fixture, options: WrkOptions): Promise<WrkResult> {
+  return parseWrk(await runWrk(fixture, options, fixture.seconds));
+}
+
+/** Seconds in which all requests of a file can be sent. */
+const ALL_SENT = 1_800;
+
+/** Sends each request of the file once. Rejects if a response is not 200. */
+export async function sendAll(fixture: Fixture, options: WrkOptions): Promise<void> {
+  await runWrk(fixture, options, ALL_SENT, ["once"]);
+}
+
+function runWrk(
+  fixture: Fixture,
+  { url, headers, bodies, connections }: WrkOptions,
+  seconds: number,
+  args: readonly string[] = [],
+): Promise<string> {
   const headerArguments = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
-  const sizes = ["-t", "1", "-c", String(connections), "-d", String(fixture.seconds), "--timeout", "10"];
-  const command = ["wrk", ...sizes, "-s", SCRIPT, ...headerArguments, url, "--", bodies];
-  return parseWrk(await run(fixture.pinning.on("load", command)));
+  const sizes = ["-t", "1", "-c", String(connections), "-d", String(seconds), "--timeout", "10"];
+  return run(
+    fixture.pinning.on("load", ["wrk", ...sizes, "-s", SCRIPT, ...headerArguments, url, "--", bodies, ...args]),
+  );
 }
 
 export function parseWrk(output: string): WrkResult {

@@ -5,7 +5,8 @@ import type { Measure, Scenario } from "../harness/scenario.ts";
 import { goLoad } from "../load/go-load.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS, PROTO_HEADERS } from "../load/http-load.ts";
 import { type LoadRequest, writeRequests } from "../load/requests.ts";
-import { PATHS, times } from "../subject/client.ts";
+import { sendAll, type WrkOptions } from "../load/wrk.ts";
+import { PATHS } from "../subject/client.ts";
 import { verifyAll } from "../subject/fill.ts";
 import { installSeeded } from "../subject/seeded.ts";
 
@@ -55,24 +56,14 @@ const PROTOCOLS: readonly Protocol[] = [
   { name: "forward-auth", work: "forward auth", path: "/v2alpha1/forwardAuth", headers: {}, requestOf: toHeaders },
 ];
 
-const byRequests =
-  ({ path, headers, requestOf }: Protocol): NonNullable<Protocol["load"]> =>
-  async (fixture, url, credentials) => {
-    const bodies = await writeRequests(fixture, credentials.map(requestOf));
-    return httpLoad(fixture, { url: url + path, headers, bodies, connections: CONNECTIONS });
-  };
-
-const CLIENTS = 64;
-
-/** Sends each request once, so that its answer is cached. */
-async function sendAll(url: string, { headers }: Protocol, requests: readonly LoadRequest[]): Promise<void> {
-  const send = async (index: number) => {
-    const { method = "", body, headers: own } = requests[index] ?? {};
-    const response = await fetch(url, { method, headers: { ...headers, ...own }, ...(body !== undefined && { body }) });
-    await response.arrayBuffer();
-    if (response.status !== 200) throw new Error(`${url} answered ${response.status}`);
-  };
-  await times(requests.length, send, CLIENTS);
+async function wrkOptions(
+  fixture: Fixture,
+  url: string,
+  { path, headers, requestOf }: Protocol,
+  credentials: readonly string[],
+): Promise<WrkOptions> {
+  const bodies = await writeRequests(fixture, credentials.map(requestOf));
+  return { url: url + path, headers, bodies, connections: CONNECTIONS };
 }
 
 /** Verification of many keys, compared with few, over each protocol. */
@@ -95,8 +86,10 @@ export const workingSetScenarios: readonly Scenario[] = SIZES.flatMap(({ name: s
       ...(protocol.needs && { needs: protocol.needs }),
       prepare: async (fixture) => {
         const { url, credentials } = await service(fixture);
-        const { path, requestOf, load = byRequests(protocol) } = protocol;
-        await sendAll(url + path, protocol, credentials.map(requestOf));
+        const options = (some: readonly string[]) => wrkOptions(fixture, url, protocol, some);
+        const { load = async (...[, , some]) => httpLoad(fixture, await options(some)) } = protocol;
+        // Each answer is then cached.
+        await sendAll(fixture, await options(credentials));
         return {
           subject: await load(fixture, url, credentials),
           baseline: await load(fixture, url, credentials.slice(0, FEW)),
