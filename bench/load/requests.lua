@@ -1,6 +1,5 @@
 -- Cycles through the requests of a file, one per line: method, path ("-": that of the URL), and in hexadecimal the body and the headers
--- that only this request has, one per line. With "once", exits after as many responses, with
--- status 1 after one that is not 200.
+-- that only this request has, one per line. With "once", exits after as many responses, with status 1 if one is not 200.
 -- wrk -t 1 -s requests.lua [-H headers] <url> -- <file> [once]
 
 local requests, place = {}, 0

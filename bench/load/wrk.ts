@@ -4,6 +4,8 @@ import { run } from "../harness/program.ts";
 
 const SCRIPT = resolve(import.meta.dirname, "requests.lua");
 
+const RESULT = /^RESULT (\{.*\})$/m;
+
 export interface WrkOptions {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -32,9 +34,11 @@ export async function wrk(fixture: Fixture, options: WrkOptions): Promise<WrkRes
 /** Seconds in which all requests of a file can be sent. */
 const ALL_SENT = 1_800;
 
-/** Sends each request of the file once. Rejects if a response is not 200. */
+/** Sends each request of the file once. Rejects if a response is not 200, or too late. */
 export async function sendAll(fixture: Fixture, options: WrkOptions): Promise<void> {
-  await runWrk(fixture, options, ALL_SENT, ["once"]);
+  const output = await runWrk(fixture, options, ALL_SENT, ["once"]);
+  // The script exits without it after the last response.
+  if (RESULT.test(output)) throw new Error(`not all requests were answered: ${output}`);
 }
 
 function runWrk(
@@ -51,7 +55,7 @@ function runWrk(
 }
 
 export function parseWrk(output: string): WrkResult {
-  const [, json] = /^RESULT (\{.*\})$/m.exec(output) ?? [];
+  const [, json] = RESULT.exec(output) ?? [];
   if (json === undefined) throw new Error(`wrk printed no result: ${output}`);
   return JSON.parse(json);
 }

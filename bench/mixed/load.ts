@@ -37,7 +37,7 @@ export interface MixedUrls {
 export async function runMixed(
   fixture: Fixture,
   program: string,
-  { url, verifyUrl = url }: MixedUrls,
+  { url, verifyUrl = "" }: MixedUrls,
   rate: number,
 ): Promise<MixedReport> {
   const options = ["-url", url, "-verify-url", verifyUrl, "-ramp", RAMP, "-hold", HOLD, "-rate", String(rate)];

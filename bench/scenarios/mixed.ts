@@ -15,29 +15,26 @@ const REQUIRED_RATE = 6_000;
 const oneProcess = startWith({});
 const withWorkers = startWith({ KEYHOLD_WORKERS: "2" });
 
-const unpaced = mixed(oneProcess, 0);
-const paced = mixed(oneProcess, REQUIRED_RATE);
-const unpacedWithWorkers = mixed(withWorkers, 0);
-const pacedWithWorkers = mixed(withWorkers, REQUIRED_RATE);
-
-/** A part of the full rate at which no queue is to form. */
-const PART = 0.6;
-
-const atPart = once(async (fixture): Promise<MixedReport> => {
-  const { program, url } = await oneProcess(fixture);
-  const { rate } = await unpaced(fixture);
-  return runMixed(fixture, program, { url }, PART * rate);
-});
-
-/** The same rate, with a second server on the same database that only verifies. */
-const atPartByTwo = once(async (fixture): Promise<MixedReport> => {
+/** A second server on the same database only verifies. */
+const withVerifier = once(async (fixture): Promise<RunningService> => {
+  const program = await buildMixed(fixture);
   const dataDir = join(fixture.dir, randomUUID());
   const { url } = await startKeyhold(fixture, dataDir, {}, "both");
   const { serverUrl } = await startEmbeddedPostgres({ dataDir, log: () => {}, ifRunning: "attach" });
   const { url: verifyUrl } = await startNode(fixture, { dataDir, serverUrl });
-  const { rate } = await unpaced(fixture);
-  return runMixed(fixture, await buildMixed(fixture), { url, verifyUrl }, PART * rate);
+  return { program, url, verifyUrl };
 });
+
+/** A part of the full rate of one server at which no queue is to form. */
+const PART = 0.6;
+const partRate = async (fixture: Fixture) => PART * (await unpaced(fixture)).rate;
+
+const unpaced = mixed(oneProcess, () => 0);
+const paced = mixed(oneProcess, () => REQUIRED_RATE);
+const atPart = mixed(oneProcess, partRate);
+const atPartWithVerifier = mixed(withVerifier, partRate);
+const unpacedWithWorkers = mixed(withWorkers, () => 0);
+const pacedWithWorkers = mixed(withWorkers, () => REQUIRED_RATE);
 
 interface RunningService extends MixedUrls {
   readonly program: string;
@@ -54,11 +51,11 @@ function startWith(environment: Readonly<Record<string, string>>): (fixture: Fix
 
 function mixed(
   serve: (fixture: Fixture) => Promise<RunningService>,
-  rate: number,
+  rateOf: (fixture: Fixture) => number | Promise<number>,
 ): (fixture: Fixture) => Promise<MixedReport> {
   return once(async (fixture) => {
     const { program, ...urls } = await serve(fixture);
-    return runMixed(fixture, program, urls, rate);
+    return runMixed(fixture, program, urls, await rateOf(fixture));
   });
 }
 
@@ -78,7 +75,7 @@ export const mixedScenarios: readonly Scenario[] = [
     "mixed-part-apart-verify-p99",
     "p99 of verify by a server that only verifies, 60 % of the full rate of one server sent",
     "ms",
-    atPartByTwo,
+    atPartWithVerifier,
     verifyTimes("p99"),
   ),
   ...[

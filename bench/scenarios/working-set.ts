@@ -86,14 +86,17 @@ export const workingSetScenarios: readonly Scenario[] = SIZES.flatMap(({ name: s
       ...(protocol.needs && { needs: protocol.needs }),
       prepare: async (fixture) => {
         const { url, credentials } = await service(fixture);
-        const options = (some: readonly string[]) => wrkOptions(fixture, url, protocol, some);
-        const { load = async (...[, , some]) => httpLoad(fixture, await options(some)) } = protocol;
+        const few = credentials.slice(0, FEW);
+        const ofAll = await wrkOptions(fixture, url, protocol, credentials);
         // Each answer is then cached.
-        await sendAll(fixture, await options(credentials));
-        return {
-          subject: await load(fixture, url, credentials),
-          baseline: await load(fixture, url, credentials.slice(0, FEW)),
-        };
+        await sendAll(fixture, ofAll);
+        const { load } = protocol;
+        return load === undefined
+          ? {
+              subject: httpLoad(fixture, ofAll),
+              baseline: httpLoad(fixture, await wrkOptions(fixture, url, protocol, few)),
+            }
+          : { subject: await load(fixture, url, credentials), baseline: await load(fixture, url, few) };
       },
     }),
   );

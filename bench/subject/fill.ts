@@ -23,13 +23,23 @@ export function deriveTokens(url: string, credentials: readonly string[], algori
   });
 }
 
+/** Credentials of a batch. */
+export const BATCH_SIZE = 1000;
+
+/** Returns the bodies of batch verifications of these credentials. */
+export function batchesOf(credentials: readonly string[]) {
+  return Array.from({ length: Math.ceil(credentials.length / BATCH_SIZE) }, (_, index) => ({
+    requests: credentials.slice(index * BATCH_SIZE, (index + 1) * BATCH_SIZE).map((credential) => ({ credential })),
+  }));
+}
+
 /** Verifies credentials in batches of a thousand, and resolves to the verdicts. Throws unless all are valid. */
 export async function verifyAll(url: string, credentials: readonly string[], headers: Headers = {}): Promise<Json[]> {
-  const size = 1000;
+  const batches = batchesOf(credentials);
   const verdicts = await times(
-    Math.ceil(credentials.length / size),
+    batches.length,
     async (index) => {
-      const requests = credentials.slice(index * size, (index + 1) * size).map((credential) => ({ credential }));
+      const { requests = [] } = batches[index] ?? {};
       const { results } = await post(url + PATHS.batchVerify, { requests }, headers);
       if (results.length !== requests.length) throw new Error(`${results.length} verdicts on ${requests.length}`);
       for (const verdict of results) if (!verdict.is_valid) throw new Error(`not valid: ${JSON.stringify(verdict)}`);
