@@ -24,7 +24,8 @@ export function changeable(sql: Sql, { verb }: BulkChange, principal: Principal,
  * Returns common table expressions: `permitted` says whether the caller's credential is valid; if it is, `changed` changes the keys for which
  * all conditions hold. Values may change until a row is locked, so the conditions are tested then, and in a CASE, so that the planner uses no
  * index for them (PostgreSQL docs, 4.2.14), for the reason given at `keyWhere`. The keys, and that of the caller, are locked in the order of
- * their ids, as in every statement that locks several. So a revocation of the caller waits for the slice in progress, or prevents it.
+ * their ids, as in every statement that locks several. So a revocation of the caller waits for the slice in progress, or prevents it. The locked rows
+ * are found by an array, not by a join, for the reason given at `updateRow`.
  */
 export function changeKeys(
   sql: Sql,
@@ -48,9 +49,9 @@ export function changeKeys(
     ), permitted AS (
       SELECT ${caller === null ? notExpired(sql, principal, now) : sql`EXISTS (SELECT FROM locked WHERE is_caller)`} AS is_permitted
     ), changed AS (
-      UPDATE api_keys SET ${set} FROM locked
-      WHERE key_id = before_key_id AND is_selected AND (SELECT is_permitted FROM permitted)
-      RETURNING ${sql(KEY_COLUMNS)}, before_update_time
+      UPDATE api_keys SET ${set}
+      WHERE key_id = ANY (ARRAY (SELECT before_key_id FROM locked WHERE is_selected)) AND (SELECT is_permitted FROM permitted)
+      RETURNING ${sql(KEY_COLUMNS)}
     )`;
 }
 
@@ -122,5 +123,5 @@ export async function commitMany<R extends object>(
 export function selectChanged(sql: Sql, others: Fragment = sql``, from: Fragment = sql``): Fragment {
   return sql`
     SELECT * FROM (SELECT ${serverId(sql)} AS server, is_permitted ${others} FROM permitted ${from}) AS head
-    FULL JOIN changed ON false`;
+    FULL JOIN (SELECT changed.*, before_update_time FROM changed JOIN locked ON key_id = before_key_id) AS made ON false`;
 }

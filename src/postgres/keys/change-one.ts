@@ -141,6 +141,9 @@ const BEFORE = COLUMNS.map(({ column, before }) => text`${postgres.fromCamel(col
 /**
  * Returns a statement that changes the row of a key if all conditions hold, and returns its columns as they were when it was locked, and those
  * that the change sets, which are null if the row needs no change. The conditions are tested when the row is locked.
+ *
+ * The locked row is found by the parameter again: for a join with its id the planner may, while the table has one key, choose a merge join,
+ * which reads the whole index, and it keeps that plan.
  */
 export function updateRow(
   columns: readonly (keyof KeyRow)[],
@@ -151,7 +154,7 @@ export function updateRow(
   const changed = columns.map((column) => postgres.fromCamel(column)).join(", ");
   const rows = text`
     before AS (SELECT ${BEFORE} FROM api_keys WHERE ${keyWhere(conditions)} FOR NO KEY UPDATE),
-    updated AS (UPDATE api_keys SET ${set} FROM before WHERE key_id = "before.keyId" AND ${isNeeded} RETURNING ${changed}),`;
+    updated AS (UPDATE api_keys SET ${set} FROM before WHERE key_id = $keyId AND ${isNeeded} RETURNING ${changed}),`;
   const result = text`SELECT * FROM before LEFT JOIN updated ON true WHERE update_time IS NOT NULL OR NOT ${isNeeded}`;
   return prepared(withServer(text, result, rows));
 }

@@ -67,18 +67,18 @@ function findRows(
 
 /**
  * Returns a function that advances `last_used_time`; it never moves it back. The keys are locked in the order of their ids, as by every
- * statement that locks several: otherwise two of them could deadlock.
+ * statement that locks several: otherwise two of them could deadlock. They are no join, for the reason given at `updateRow`.
  */
 export function createLastUsedStore(database: Database): StoreLastUsed {
   return async (keyIds, minute) => {
     await database.run(
       (sql) => sql`
         WITH older AS (
-          SELECT key_id AS older_key_id FROM api_keys
+          SELECT key_id FROM api_keys
           WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute}) AND ${ownSession(sql)}
           ORDER BY key_id FOR NO KEY UPDATE
         )
-        UPDATE api_keys SET last_used_time = ${minute} FROM older WHERE key_id = older_key_id`,
+        UPDATE api_keys SET last_used_time = ${minute} WHERE key_id = ANY (ARRAY (SELECT key_id FROM older))`,
     );
   };
 }
