@@ -23,7 +23,7 @@ const AGAINST =
   "Fastify route with one UPDATE … RETURNING * of a table without triggers, same columns, indexes, driver, pool size and load";
 
 const rated = { group: "changes", against: AGAINST, unit: "requests/s", judged: "ratio" } as const;
-const timed = { group: "changes", against: "absolute time", unit: "ms", judged: "value" } as const;
+const timed = { group: "changes", against: AGAINST, unit: "ms", judged: "value" } as const;
 
 /** Changes of one key, each a request, compared with an UPDATE that checks and notifies nothing. */
 export const changeScenarios: readonly Scenario[] = [
@@ -131,14 +131,16 @@ async function rates(
 }
 
 async function percentile(fixture: Fixture, which: "p50" | "p99", connections: number): Promise<Pair> {
-  const { server, keyIds } = await changed(fixture);
-  const bodies = await writeRequests(fixture, REQUESTS.update(keyIds));
-  const subject = async () => {
-    const result = await load(fixture, server.url, bodies, connections);
-    checkedRate(result);
-    return result[which] / 1000;
+  const { server, bare, keyIds } = await changed(fixture);
+  const time = async ({ url }: ServerProcess, path: string) => {
+    const bodies = await writeRequests(fixture, updates(path)(keyIds));
+    return async () => {
+      const result = await load(fixture, url, bodies, connections);
+      checkedRate(result);
+      return result[which] / 1000;
+    };
   };
-  return { subject, baseline: null };
+  return { subject: await time(server, PATHS.issued), baseline: await time(bare, "/keys") };
 }
 
 /** Measures updates of new keys in updates per second. */

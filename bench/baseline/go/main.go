@@ -31,6 +31,7 @@ type verdict struct {
 	CredentialType string            `json:"credential_type,omitempty"`
 	ErrorCode      string            `json:"error_code,omitempty"`
 	ErrorMessage   string            `json:"error_message,omitempty"`
+	MissingScopes  []string          `json:"missing_scopes"`
 }
 
 // key is the verdict on a credential, in the form of each protocol.
