@@ -1,6 +1,7 @@
 import { type IncomingMessage, type RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
+import { createTickBudget } from "../wire/tick-budget.ts";
 import {
   type Acceptor,
   type Certificate,
@@ -94,9 +95,10 @@ export class ListenerServer extends Server {
       if (this.#closing || isUpgrade(request)) response.shouldKeepAlive = false;
       this.#responses.add(response);
     });
+    const begin = createTickBudget<() => void>((call) => call());
     this.on("request", (request, response) => {
       const isTaken = response instanceof ServerResponse && interceptor?.takeRequest(request, response) === true;
-      if (!isTaken) listener(request, response);
+      if (!isTaken) begin(() => listener(request, response));
     });
   }
 

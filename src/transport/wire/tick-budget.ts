@@ -12,7 +12,7 @@ const MAX_TICK_TIME = 10;
 
 /**
  * Returns a function that starts work as it arrives, up to a number and a time per tick of the event loop; the rest in the next ticks, in the
- * same order. `start` must not throw.
+ * same order.
  */
 export function createTickBudget<Work>(
   start: (work: Work) => void,
@@ -32,9 +32,10 @@ export function createTickBudget<Work>(
     started = 0;
     if (queue.length === 0) return;
     begin();
-    // What the work below enters comes after all that waits.
-    for (; started < queue.length && hasRoom(); started++) start(queue[started] as Work);
-    queue.splice(0, started);
+    while (queue.length > 0 && hasRoom()) {
+      started++;
+      start(queue.shift() as Work);
+    }
   };
   return (work) => {
     if (queue.length > 0 || !hasRoom()) {
