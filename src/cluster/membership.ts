@@ -220,16 +220,18 @@ export class Membership implements ServerObserver {
     if (session.ended.aborted) this.#lose(session.ended.reason);
   }
 
-  /** Renews the lease until the session ends. */
+  /** Renews the lease until the session ends. A slow renewal is followed by the next one at once, because it has used up its lease. */
   async #keep(session: ClusterSession): Promise<void> {
-    const { ttl } = this.#options.node;
+    const { node, monotonic } = this.#options;
+    const interval = node.ttl / RENEWALS;
     let failures = 0;
-    let pause = ttl / RENEWALS;
+    let pause = interval;
     while (!session.ended.aborted) {
       try {
         await raceSignal(session.ended, this.#renewals.pause(pause));
+        const sent = monotonic();
         if (this.#renewals.isActive) await this.#renew(session);
-        pause = ttl / RENEWALS;
+        pause = Math.max(0, sent + interval - monotonic());
         failures = 0;
       } catch (error) {
         const reason = toError(error);
