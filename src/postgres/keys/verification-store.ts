@@ -67,7 +67,7 @@ function findRows(
 
 /**
  * Returns a function that advances `last_used_time`; it never moves it back. The keys are locked in the order of their ids, as by every
- * statement that locks several: otherwise two of them could deadlock. They are no join, for the reason given at `updateRow`.
+ * statement that locks several: otherwise two of them could deadlock. They are found by an array, not by a join, for the reason given at `updateRow`.
  */
 export function createLastUsedStore(database: Database): StoreLastUsed {
   return async (keyIds, minute) => {

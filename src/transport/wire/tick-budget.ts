@@ -12,7 +12,7 @@ const MAX_TICK_TIME = 10;
 
 /**
  * Returns a function that starts work as it arrives, up to a number and a time per tick of the event loop; the rest in the next ticks, in the
- * same order.
+ * same order. Work that throws is not started again.
  */
 export function createTickBudget<Work>(
   start: (work: Work) => void,
@@ -32,9 +32,11 @@ export function createTickBudget<Work>(
     started = 0;
     if (queue.length === 0) return;
     begin();
-    while (queue.length > 0 && hasRoom()) {
-      started++;
-      start(queue.shift() as Work);
+    // What the work below enters comes after all that waits.
+    try {
+      while (started < queue.length && hasRoom()) start(queue[started++] as Work);
+    } finally {
+      queue.splice(0, started);
     }
   };
   return (work) => {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { createTickBudget } from "../../../src/transport/wire/tick-budget.ts";
 
 test("the calls started per tick are bounded, and the others start in the next ticks in the order of arrival", async () => {
@@ -52,4 +52,19 @@ test("work that schedules work does not starve timers", async () => {
   await nextTick();
   over = true;
   expect(begun).toBeGreaterThan(10);
+});
+
+test("work that throws is not started again, and keeps no other from being started", async () => {
+  const caught: unknown[] = [];
+  process.setUncaughtExceptionCaptureCallback((error) => caught.push(error));
+  onTestFinished(() => process.setUncaughtExceptionCaptureCallback(null));
+  const begun: number[] = [];
+  const enter = createTickBudget<number>((work) => {
+    begun.push(work);
+    if (work === 1) throw new Error("thrown");
+  }, 1);
+  for (let work = 0; work < 4; work++) enter(work);
+  while (begun.length < 4) await nextTick();
+  await nextTick();
+  expect([begun, caught]).toEqual([[0, 1, 2, 3], [new Error("thrown")]]);
 });
