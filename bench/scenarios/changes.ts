@@ -32,14 +32,14 @@ export const changeScenarios: readonly Scenario[] = [
       ...rated,
       name,
       work: `${name}, ${CLIENTS} clients`,
-      prepare: (fixture) => rates(fixture, name, CLIENTS),
+      prepare: (fixture) => compared(fixture, name, CLIENTS),
     }),
   ),
   {
     ...rated,
     name: "update-one-client",
     work: "update, 1 client",
-    prepare: (fixture) => rates(fixture, "update", 1),
+    prepare: (fixture) => compared(fixture, "update", 1),
   },
   {
     ...rated,
@@ -47,7 +47,7 @@ export const changeScenarios: readonly Scenario[] = [
     work: `CPU of an update, ${CLIENTS} clients`,
     unit: "µs",
     prepare: async (fixture) => {
-      const { subject, baseline } = await rates(fixture, "update", CLIENTS);
+      const { subject, baseline } = await compared(fixture, "update", CLIENTS);
       const { server, bare } = await changed(fixture);
       return { subject: cpuPerRequest(fixture, server, subject), baseline: cpuPerRequest(fixture, bare, baseline) };
     },
@@ -56,13 +56,13 @@ export const changeScenarios: readonly Scenario[] = [
     ...timed,
     name: "update-p99",
     work: `update, ${CLIENTS} clients: p99`,
-    prepare: (fixture) => percentile(fixture, "p99", CLIENTS),
+    prepare: (fixture) => compared(fixture, "update", CLIENTS, percentile("p99")),
   },
   {
     ...timed,
     name: "update-one-client-p50",
     work: "update, 1 client: p50",
-    prepare: (fixture) => percentile(fixture, "p50", 1),
+    prepare: (fixture) => compared(fixture, "update", 1, percentile("p50")),
   },
 ];
 
@@ -116,32 +116,27 @@ const REQUESTS = {
 
 type Verb = keyof typeof REQUESTS;
 
-async function rates(
+/** Measures the service and the bare route under the same load, by default in requests per second. */
+async function compared(
   fixture: Fixture,
   verb: Verb,
   connections: number,
+  figureOf: (result: WrkResult) => number = checkedRate,
 ): Promise<Pair & { readonly baseline: Measure }> {
   const { server, bare, keyIds, insert } = await changed(fixture);
-  const rate = async ({ url }: ServerProcess, requests: LoadRequest[]) =>
-    checkedRate(await load(fixture, url, await writeRequests(fixture, requests), connections));
-  const baseline = () => rate(bare, updates("/keys")(keyIds));
-  if (verb !== "revoke") return { subject: () => rate(server, REQUESTS[verb](keyIds)), baseline };
+  const measure = async ({ url }: ServerProcess, requests: LoadRequest[]) =>
+    figureOf(await load(fixture, url, await writeRequests(fixture, requests), connections));
+  const baseline = () => measure(bare, updates("/keys")(keyIds));
+  if (verb !== "revoke") return { subject: () => measure(server, REQUESTS[verb](keyIds)), baseline };
   const fresh = () => insert(fixture.seconds * MAX_REVOCATIONS);
-  return { subject: async () => rate(server, REQUESTS.revoke(await fresh())), baseline };
+  return { subject: async () => measure(server, REQUESTS.revoke(await fresh())), baseline };
 }
 
-async function percentile(fixture: Fixture, which: "p50" | "p99", connections: number): Promise<Pair> {
-  const { server, bare, keyIds } = await changed(fixture);
-  const time = async ({ url }: ServerProcess, path: string) => {
-    const bodies = await writeRequests(fixture, updates(path)(keyIds));
-    return async () => {
-      const result = await load(fixture, url, bodies, connections);
-      checkedRate(result);
-      return result[which] / 1000;
-    };
-  };
-  return { subject: await time(server, PATHS.issued), baseline: await time(bare, "/keys") };
-}
+/** Returns a percentile of the latencies of valid responses, in milliseconds. */
+const percentile = (which: "p50" | "p99") => (result: WrkResult) => {
+  checkedRate(result);
+  return result[which] / 1000;
+};
 
 /** Measures updates of new keys in updates per second. */
 export async function updateRate(fixture: Fixture, installation: Installation, connections: number): Promise<Measure> {

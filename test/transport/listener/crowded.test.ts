@@ -1,13 +1,9 @@
-import { afterEach, expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { greet, http2Client, http2Request, listen, rawClient, until } from "./support.ts";
 
 /** More requests than one tick begins, and no more streams in each of `SESSIONS` than are permitted. */
 const REQUESTS = 400;
 const SESSIONS = 5;
-
-/** Ends what counts ticks. */
-let stopCounting = () => {};
-afterEach(() => stopCounting());
 
 /** A listener that counts its calls in each tick of the event loop. */
 function countingTicks() {
@@ -18,7 +14,7 @@ function countingTicks() {
     timer = setImmediate(tick);
   };
   tick();
-  stopCounting = () => clearImmediate(timer);
+  onTestFinished(() => clearImmediate(timer));
   const begun = () => counts.reduce((total, count) => total + count, 0);
   const listener: typeof greet = (request, response) => {
     counts[counts.length - 1] = (counts.at(-1) ?? 0) + 1;
