@@ -9,6 +9,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   credential: 2,
   token: 2,
   hashing: 2,
+  filter: 2,
   keys: 3,
   verify: 3,
   signing: 3,

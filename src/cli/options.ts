@@ -1,7 +1,7 @@
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { invalidArgument } from "../domain/errors.ts";
-import { parseTimestamp } from "../keys/filter/timestamp.ts";
+import { parseTimestamp } from "../filter/timestamp.ts";
 import { parseCidr } from "../lib/cidr.ts";
 import { parseScopes } from "./scopes.ts";
 

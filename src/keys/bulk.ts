@@ -3,8 +3,7 @@ import { newId } from "../domain/key.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { hmacSha256, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
-import type { Filter } from "./filter/filter.ts";
-import { parseFilter } from "./filter/parse.ts";
+import { type KeyFilter, parseKeyFilter } from "./filter.ts";
 import type { BulkChange, BulkOperation, BulkSelection, BulkStore, KeysContext } from "./ports.ts";
 import { SLICES_PER_SEARCH, startWork, type WorkControl } from "./time-box.ts";
 
@@ -24,8 +23,8 @@ export interface BulkRequest {
 type BulkProgress = Pick<BulkOperation, "requestId" | "matchedCount" | "changedCount" | "done">;
 
 /** Throws `INVALID_ARGUMENT` for an empty filter: it would select every key, and may be a variable that was not set. */
-export function requireFilter(text: string, now: number): Filter {
-  const filter = parseFilter(text, null, () => now);
+export function requireFilter(text: string, now: number): KeyFilter {
+  const filter = parseKeyFilter(text, null, () => now);
   if (filter.node !== "all") return filter;
   throw invalidArgument(
     "filter",

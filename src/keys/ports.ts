@@ -13,7 +13,7 @@ import type { Random } from "../lib/random.ts";
 import type { ActiveSigningKey } from "../token/jwt/signing-keys.ts";
 import type { TokenContent } from "../token/token.ts";
 import type { TokenAlgorithm } from "./derive.ts";
-import type { Filter } from "./filter/filter.ts";
+import type { KeyFilter } from "./filter.ts";
 import type { ListOrder, ListPosition } from "./list-order.ts";
 
 /** The dependencies of the verbs in this folder. */
@@ -134,7 +134,7 @@ export interface ListQuery {
   readonly kind: KeyKind | null;
   /** Return the keys of these actors only; null: of any. */
   readonly actorIds: readonly string[] | null;
-  readonly filter: Filter;
+  readonly filter: KeyFilter;
   readonly order: ListOrder;
   /** The last key of the previous page; null for the first page. */
   readonly after: ListPosition | null;
@@ -181,7 +181,7 @@ export interface ManyChange {
 
 /** The keys of an operation, and what is done to them: those that match, that the change would change, and that the principal may change. */
 export interface BulkSelection {
-  readonly filter: Filter;
+  readonly filter: KeyFilter;
   /** The `now` of the filter. */
   readonly filterTime: Date;
   readonly change: BulkChange;

@@ -3,7 +3,7 @@ import { type ApiKey, type KeyKind, parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { countFitting, responseSize } from "../domain/response-size.ts";
 import { isVisible } from "../domain/visibility.ts";
-import { parseFilter } from "./filter/parse.ts";
+import { parseKeyFilter } from "./filter.ts";
 import { parseOrder } from "./list-order.ts";
 import { openPageToken, sealPageToken } from "./page-token.ts";
 import type { KeysContext } from "./ports.ts";
@@ -49,7 +49,7 @@ export function parsePageRequest({ rings, clock }: PagesContext, kind: KeyKind |
     return now;
   };
   const [filter, order, start, size] = checkAll(
-    () => parseFilter(request.filter, kind, readNow),
+    () => parseKeyFilter(request.filter, kind, readNow),
     () => parseOrder(request.orderBy),
     () => {
       if (opened instanceof KeyholdError) throw opened;

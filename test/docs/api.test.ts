@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { VerificationErrorSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { CODES } from "../../src/api/errors.ts";
 import { INVALID_REASONS } from "../../src/domain/errors.ts";
-import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { parseKeyFilter } from "../../src/keys/filter.ts";
 import { HTTP_ERRORS, STATUSES } from "../../src/transport/wire/http-error.ts";
 import { ROOT, readPage } from "./blocks.ts";
 
@@ -47,5 +47,5 @@ test("docs/api.md shows valid filters", () => {
   const shown = readPage("docs/api.md").blocks.find(({ text }) => text.startsWith("actor_id="));
   const filters = shown?.text.trim().split("\n") ?? [];
   expect(filters.length).toBeGreaterThan(2);
-  for (const filter of filters) expect(() => parseFilter(filter, "issued", Date.now)).not.toThrow();
+  for (const filter of filters) expect(() => parseKeyFilter(filter, "issued", Date.now)).not.toThrow();
 });

@@ -2,8 +2,7 @@ import fc, { type Arbitrary } from "fast-check";
 import type { Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { HashAlgorithm } from "../../src/domain/raw-key-hash.ts";
-import type { Filter } from "../../src/keys/filter/filter.ts";
-import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { type KeyFilter, parseKeyFilter } from "../../src/keys/filter.ts";
 import { compileFilter } from "../../src/postgres/lists/filter.ts";
 import { REASONS, someFilter, someKey, someString, someTime, UUIDS } from "../keys/filter/arbitrary.ts";
 import { matches, type Row } from "../keys/filter/oracle.ts";
@@ -78,7 +77,7 @@ test("a condition is true or false, never NULL, and agrees with the oracle", asy
       await storeRows(sql, rows);
       for (const filter of filters) {
         const expected = rows.map((row) => matches(filter, row, NOW_TEXT));
-        const condition = compileFilter(sql, parseFilter(printFilter(filter), "issued", now), NOW);
+        const condition = compileFilter(sql, parseKeyFilter(printFilter(filter), "issued", now), NOW);
         const judged = await sql<{ matches: boolean }[]>`SELECT ${condition} AS matches FROM api_keys ORDER BY key_id`;
         expect(judged.map((row) => row.matches)).toEqual(expected);
         for (const answer of expected) counts[answer ? "true" : "false"]++;
@@ -217,7 +216,7 @@ test.each(CASES)("%s of %o is %s", async (filter, row, matched) => {
   const stored =
     typeof row.adopted === "boolean" ? { ...PLAIN, ...row, kind: "imported" as const } : { ...PLAIN, ...row };
   await storeRows(sql, [stored]);
-  expect(await select(parseFilter(filter, stored.kind, now), stored.kind)).toHaveLength(matched ? 1 : 0);
+  expect(await select(parseKeyFilter(filter, stored.kind, now), stored.kind)).toHaveLength(matched ? 1 : 0);
 });
 
 test.each([
@@ -235,12 +234,12 @@ test.each([
     await transaction.unsafe(`CREATE INDEX ON keys USING ${index}`);
     await transaction`SET LOCAL enable_seqscan = off`;
     return await transaction<{ "QUERY PLAN": string }[]>`
-      EXPLAIN SELECT FROM keys WHERE ${compileFilter(sql, parseFilter(filter, "issued", now), NOW)}`;
+      EXPLAIN SELECT FROM keys WHERE ${compileFilter(sql, parseKeyFilter(filter, "issued", now), NOW)}`;
   });
   expect(plan.map((line) => line["QUERY PLAN"]).join("\n")).toContain("Index Cond: ");
 });
 
-async function select(filter: Filter, kind: Row["kind"] = "issued"): Promise<string[]> {
+async function select(filter: KeyFilter, kind: Row["kind"] = "issued"): Promise<string[]> {
   const rows = await sql<{ keyId: string }[]>`
     SELECT key_id FROM api_keys WHERE kind = ${kind} AND ${compileFilter(sql, filter, NOW)} ORDER BY key_id`;
   return rows.map((row) => row.keyId);

@@ -3,7 +3,7 @@ import type { Sql } from "postgres";
 import { v7 as uuidv7 } from "uuid";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
-import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { parseKeyFilter } from "../../src/keys/filter.ts";
 import { ORDER_FIELDS, type OrderField } from "../../src/keys/list-order.ts";
 import type { ListQuery } from "../../src/keys/ports.ts";
 import { listKeys as listPage, parsePageRequest } from "../../src/keys/read.ts";
@@ -112,7 +112,7 @@ function sorted(rows: readonly Row[], field: OrderField, isDescending: boolean):
 }
 
 function expectedIds(rows: readonly Row[], { field, isDescending, filter, kind, actorIds }: List): string[] {
-  const parsed = parseFilter(filter, kind, now);
+  const parsed = parseKeyFilter(filter, kind, now);
   const listed = rows.filter(
     (row) =>
       (kind === null || row.kind === kind) &&

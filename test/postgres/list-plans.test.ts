@@ -2,7 +2,7 @@ import type { Fragment, Sql } from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { seedKeys } from "../../bench/seed/seed.ts";
 import type { KeyKind } from "../../src/domain/key.ts";
-import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { parseKeyFilter } from "../../src/keys/filter.ts";
 import { type ListPosition, parseOrder } from "../../src/keys/list-order.ts";
 import type { ListQuery } from "../../src/keys/ports.ts";
 import { compileFilter } from "../../src/postgres/lists/filter.ts";
@@ -40,7 +40,7 @@ function pageOf(
   kind: KeyKind | null = "issued",
   orderBy = "",
 ): ListQuery {
-  const parsed = parseFilter(filter, kind, () => NOW.getTime());
+  const parsed = parseKeyFilter(filter, kind, () => NOW.getTime());
   return { kind, actorIds: null, filter: parsed, order: parseOrder(orderBy), after, limit: 51 };
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import postgres from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { ServerObserver } from "../../src/cluster/server-id.ts";
-import { parseFilter } from "../../src/keys/filter/parse.ts";
+import { parseKeyFilter } from "../../src/keys/filter.ts";
 import { parseOrder } from "../../src/keys/list-order.ts";
 import { createBulkStore } from "../../src/postgres/bulk-store.ts";
 import type { Commit } from "../../src/postgres/cluster/change-committer.ts";
@@ -63,7 +63,7 @@ const NOW = new Date();
 const feed: ServerObserver = { server: null, requireServer: () => undefined };
 /** Changes name their server, which requires the same. */
 const commit: Commit = () => Promise.reject(new Error("not used"));
-const filtered = (text: string) => parseFilter(text, null, () => NOW.getTime());
+const filtered = (text: string) => parseKeyFilter(text, null, () => NOW.getTime());
 const EVERY = {
   kind: null,
   actorIds: null,

@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import type { KeyStatus } from "../../domain/key.ts";
-import type { Comparison, FieldName, Filter, Operator, TimeField } from "../../keys/filter/filter.ts";
+import type { Operator } from "../../filter/expression.ts";
+import type { KeyComparison, KeyField, KeyFilter, TimeField } from "../../keys/filter.ts";
 import { joined } from "../connection/fragments.ts";
 import { storedReason } from "../keys/rows.ts";
 
@@ -17,7 +18,7 @@ export interface KnownRange {
  * NULL: for nullable columns the condition defines the result. `now` decides which keys have expired. With `known`, the condition bounds
  * the scan of the index of that field, also by a negated comparison.
  */
-export function compileFilter(sql: Sql, filter: Filter, now: Date, known: KnownRange | null = null): Fragment {
+export function compileFilter(sql: Sql, filter: KeyFilter, now: Date, known: KnownRange | null = null): Fragment {
   switch (filter.node) {
     case "all":
       return sql`true`;
@@ -36,7 +37,7 @@ export function compileFilter(sql: Sql, filter: Filter, now: Date, known: KnownR
   }
 }
 
-type PlainComparison = Exclude<Comparison, { node: "status" }>;
+type PlainComparison = Exclude<KeyComparison, { node: "status" }>;
 
 function compileComparison(sql: Sql, comparison: PlainComparison, known: KnownRange | null): Fragment {
   const { node } = comparison;
@@ -74,7 +75,7 @@ export function compareIds(sql: Sql, operator: Operator, keyId: string): Fragmen
   return sql`(uuid_send(key_id) ${sql.unsafe(operator)} uuid_send(${keyId}))`;
 }
 
-type StringComparison = Extract<Comparison, { node: "string" }>;
+type StringComparison = Extract<KeyComparison, { node: "string" }>;
 
 function compareField(sql: Sql, { field, operator, value }: StringComparison, known: KnownRange | null): Fragment {
   const condition = compareStrings(sql, sql`${sql(field)}`, operator, value);
@@ -106,7 +107,7 @@ function negated(known: KnownRange | null): KnownRange | null {
 function bounding(
   sql: Sql,
   condition: Fragment,
-  field: FieldName,
+  field: KeyField,
   operator: Operator,
   known: KnownRange | null,
 ): Fragment {
@@ -120,7 +121,7 @@ function compareStrings(sql: Sql, operand: Fragment, operator: Operator, value: 
   return sql`(${operand} COLLATE "C" ${sql.unsafe(operator)} ${value})`;
 }
 
-type TimeComparison = Extract<Comparison, { node: "time" }>;
+type TimeComparison = Extract<KeyComparison, { node: "time" }>;
 
 /** The value is sent as text: the driver would convert it to a `Date`, which has no microseconds. */
 function compareTimes(sql: Sql, { field, operator, value }: TimeComparison, known: KnownRange | null): Fragment {
@@ -128,7 +129,7 @@ function compareTimes(sql: Sql, { field, operator, value }: TimeComparison, know
   return sql`(${isPresent(sql, field, known)} AND ${bounding(sql, comparison, field, operator, known)})`;
 }
 
-function isPresent(sql: Sql, field: FieldName, known: KnownRange | null): Fragment {
+function isPresent(sql: Sql, field: KeyField, known: KnownRange | null): Fragment {
   if (known?.field === field) return known.isPresent ? sql`true` : sql`false`;
   if (NULLABLE.has(field)) return sql`(${sql(field)} IS NOT NULL)`;
   return PRESENT[field]?.(sql) ?? sql`true`;
@@ -166,12 +167,12 @@ const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date, known: KnownRan
 };
 
 /** Fields that are columns, which are null if they are empty. */
-const NULLABLE: ReadonlySet<FieldName> = new Set([
+const NULLABLE: ReadonlySet<KeyField> = new Set([
   ...["expire_time", "last_used_time", "rotate_time", "revoke_time", "disable_time", "created_by", "hash_algorithm"],
 ] as const);
 
 /** The condition of `:*` for the other fields that may be empty. */
-const PRESENT: { readonly [F in FieldName]?: (sql: Sql) => Fragment } = {
+const PRESENT: { readonly [F in KeyField]?: (sql: Sql) => Fragment } = {
   scopes: (sql) => sql`(cardinality(scopes) > 0)`,
   metadata: (sql) => sql`(metadata <> '{}')`,
   hint: (sql) => sql`(hint <> '')`,

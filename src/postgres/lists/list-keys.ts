@@ -1,7 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import { fieldError } from "../../domain/errors.ts";
 import { KEY_KINDS, type KeyKind } from "../../domain/key.ts";
-import type { Filter } from "../../keys/filter/filter.ts";
+import type { KeyFilter } from "../../keys/filter.ts";
 import type { ListedKey, ListQuery } from "../../keys/ports.ts";
 import { codeOf, QUERY_CANCELED } from "../connection/errors.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";
@@ -97,7 +97,7 @@ const SLACK = 60_000;
  * Returns the conditions on `key_id`, the order of lists, that follow from conditions on `create_time` which the filter requires, so that
  * the index scan is bounded. The filter must still be applied.
  */
-export function creationBounds(sql: Sql, filter: Filter): Fragment[] {
+export function creationBounds(sql: Sql, filter: KeyFilter): Fragment[] {
   if (filter.node === "and") return filter.operands.flatMap((operand) => creationBounds(sql, operand));
   if (filter.node !== "time" || filter.field !== "create_time") return [];
   const { operator, value } = filter;

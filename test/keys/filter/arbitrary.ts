@@ -1,5 +1,6 @@
 import fc, { type Arbitrary } from "fast-check";
-import type { Comparison, Expression, Filter, Operator } from "../../../src/keys/filter/filter.ts";
+import type { Expression, Operator } from "../../../src/filter/expression.ts";
+import type { KeyComparison, KeyFilter } from "../../../src/keys/filter.ts";
 import { anyText } from "../../lib/any-text.ts";
 import { printFilter, type Style } from "./print.ts";
 
@@ -88,7 +89,7 @@ const TIME_FIELDS = [
   "disable_time",
 ] as const;
 
-const someComparison: Arbitrary<Comparison> = fc.oneof(
+const someComparison: Arbitrary<KeyComparison> = fc.oneof(
   fc.record({
     node: literal("uuid"),
     field: literal("key_id"),
@@ -136,7 +137,7 @@ const someComparison: Arbitrary<Comparison> = fc.oneof(
   }),
 );
 
-const { someExpression } = fc.letrec<{ someExpression: Expression }>((tie) => ({
+const { someExpression } = fc.letrec<{ someExpression: Expression<KeyComparison> }>((tie) => ({
   someExpression: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
     someComparison,
@@ -149,8 +150,8 @@ const { someExpression } = fc.letrec<{ someExpression: Expression }>((tie) => ({
 }));
 
 /** Any filter within the limits. */
-export const someFilter: Arbitrary<Filter> = fc
-  .oneof({ weight: 50, arbitrary: someExpression }, fc.constant<Filter>({ node: "all" }))
+export const someFilter: Arbitrary<KeyFilter> = fc
+  .oneof({ weight: 50, arbitrary: someExpression }, fc.constant<KeyFilter>({ node: "all" }))
   .filter((filter) => countComparisons(filter) <= 50 && printFilter(filter).length <= 700);
 
 export const someStyle: Arbitrary<Style> = fc.record({
@@ -166,7 +167,7 @@ export const someStyle: Arbitrary<Style> = fc.record({
   relative: fc.boolean(),
 });
 
-function countComparisons(filter: Filter): number {
+function countComparisons(filter: KeyFilter): number {
   if (filter.node === "not") return countComparisons(filter.operand);
   if (filter.node !== "and" && filter.node !== "or") return 1;
   return filter.operands.reduce((sum, operand) => sum + countComparisons(operand), 0);

@@ -1,6 +1,7 @@
 import type { KeyKind, KeyStatus, RevocationReason } from "../../../src/domain/key.ts";
 import type { HashAlgorithm } from "../../../src/domain/raw-key-hash.ts";
-import type { Comparison, FieldName, Filter, Operator } from "../../../src/keys/filter/filter.ts";
+import type { Operator } from "../../../src/filter/expression.ts";
+import type { KeyComparison, KeyField, KeyFilter } from "../../../src/keys/filter.ts";
 
 /** The filterable fields of a key. Times have the form of `Filter`, which sorts as text. */
 export interface Row {
@@ -26,7 +27,7 @@ export interface Row {
 }
 
 /** Returns whether the row matches, by AIP-160 and docs/api.md. Shares no code with the compiler to SQL. */
-export function matches(filter: Filter, row: Row, now: string): boolean {
+export function matches(filter: KeyFilter, row: Row, now: string): boolean {
   switch (filter.node) {
     case "all":
       return true;
@@ -41,7 +42,7 @@ export function matches(filter: Filter, row: Row, now: string): boolean {
   }
 }
 
-function holds(comparison: Comparison, row: Row, now: string): boolean {
+function holds(comparison: KeyComparison, row: Row, now: string): boolean {
   switch (comparison.node) {
     case "uuid":
     case "string":
@@ -104,7 +105,7 @@ function statusOf({ revoke_time, expire_time, disable_time }: Row, now: string):
   return disable_time === null ? "ACTIVE" : "DISABLED";
 }
 
-function isPresent(row: Row, field: FieldName): boolean {
+function isPresent(row: Row, field: KeyField): boolean {
   switch (field) {
     case "scopes":
       return row.scopes.length > 0;

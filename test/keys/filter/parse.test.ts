@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { KeyholdError } from "../../../src/domain/errors.ts";
-import type { Filter } from "../../../src/keys/filter/filter.ts";
-import { parseFilter } from "../../../src/keys/filter/parse.ts";
+import { type KeyFilter, parseKeyFilter } from "../../../src/keys/filter.ts";
 import { anyText } from "../../lib/any-text.ts";
 import vectors from "../../vectors/filter.json" with { type: "json" };
 import { someFilter, someStyle } from "./arbitrary.ts";
@@ -12,11 +11,11 @@ import { printFilter } from "./print.ts";
 const now = () => NOW;
 
 test.each(vectors.valid)("reads $filter", ({ filter, normal }) => {
-  expect(printFilter(parseFilter(filter, "issued", now))).toBe(normal);
+  expect(printFilter(parseKeyFilter(filter, "issued", now))).toBe(normal);
 });
 
 test.each(vectors.valid)("reads the normal form of $filter", ({ normal }) => {
-  expect(printFilter(parseFilter(normal, "imported", now))).toBe(normal);
+  expect(printFilter(parseKeyFilter(normal, "imported", now))).toBe(normal);
 });
 
 test.each(vectors.invalid)("refuses $filter", ({ filter, position, message }) => {
@@ -37,7 +36,7 @@ test.each([
   [`name="${"x".repeat(1993)}"`, { node: "string" }],
   [`name="${"😀".repeat(1993)}"`, { node: "string" }],
 ])("parses filters up to the limits, case %$", (text, filter) => {
-  expect(parseFilter(text, "issued", now)).toMatchObject(filter);
+  expect(parseKeyFilter(text, "issued", now)).toMatchObject(filter);
 });
 
 test.each([
@@ -63,8 +62,8 @@ test.each([
 test("a printed filter parses back in every style", () => {
   fc.assert(
     fc.property(someFilter, someStyle, fc.constantFrom("issued", "imported"), (filter, style, kind) => {
-      expect(parseFilter(printFilter(filter), kind, now)).toEqual(filter);
-      expect(parseFilter(printFilter(filter, style), kind, now)).toEqual(filter);
+      expect(parseKeyFilter(printFilter(filter), kind, now)).toEqual(filter);
+      expect(parseKeyFilter(printFilter(filter, style), kind, now)).toEqual(filter);
     }),
     { numRuns: 500 },
   );
@@ -130,7 +129,7 @@ test("any text is a filter that parses back, or an invalid argument", () => {
         ]);
       } else {
         counts.filters++;
-        expect(parseFilter(printFilter(result), "issued", now)).toEqual(result);
+        expect(parseKeyFilter(printFilter(result), "issued", now)).toEqual(result);
       }
     }),
     { numRuns: 3000 },
@@ -161,9 +160,9 @@ test.each([...TOKENS, ...PREFIXES].map((piece) => [piece]))("2000 characters of 
   expect(Math.min(...times)).toBeLessThan(50);
 });
 
-function attempt(text: string): Filter | KeyholdError {
+function attempt(text: string): KeyFilter | KeyholdError {
   try {
-    return parseFilter(text, "issued", now);
+    return parseKeyFilter(text, "issued", now);
   } catch (error) {
     if (error instanceof KeyholdError) return error;
     throw error;

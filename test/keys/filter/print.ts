@@ -1,5 +1,6 @@
 import { TTL_BOUNDS } from "../../../src/domain/duration.ts";
-import type { Comparison, Expression, Filter, Operator } from "../../../src/keys/filter/filter.ts";
+import type { Expression, Operator } from "../../../src/filter/expression.ts";
+import type { KeyComparison, KeyFilter } from "../../../src/keys/filter.ts";
 import { NOW } from "./now.ts";
 
 /** Styles of printing the same filter. */
@@ -34,16 +35,16 @@ export const NORMAL: Style = {
 };
 
 /** Prints a filter; parsing the result returns the same filter. */
-export function printFilter(filter: Filter, style: Style = NORMAL): string {
+export function printFilter(filter: KeyFilter, style: Style = NORMAL): string {
   return filter.node === "all" ? "" : print(filter, style);
 }
 
-function print(expression: Expression, style: Style): string {
+function print(expression: Expression<KeyComparison>, style: Style): string {
   const text = printBare(expression, style);
   return style.parentheses && expression.node !== "not" ? `(${style.space}${text}${style.space})` : text;
 }
 
-function printBare(expression: Expression, style: Style): string {
+function printBare(expression: Expression<KeyComparison>, style: Style): string {
   switch (expression.node) {
     case "and":
       return expression.operands.map((operand) => printOperand(operand, style)).join(style.and);
@@ -56,13 +57,13 @@ function printBare(expression: Expression, style: Style): string {
   }
 }
 
-function printOperand(operand: Expression, style: Style): string {
+function printOperand(operand: Expression<KeyComparison>, style: Style): string {
   const text = print(operand, style);
   const wrap = !style.parentheses && (operand.node === "and" || operand.node === "or");
   return wrap ? `(${text})` : text;
 }
 
-function printNegation(operand: Expression, style: Style): string {
+function printNegation(operand: Expression<KeyComparison>, style: Style): string {
   const equality = isEquality(operand);
   if (equality !== null && !style.spellNot) return printComparison(equality, "!=", style);
   const text = print(operand, style);
@@ -71,7 +72,7 @@ function printNegation(operand: Expression, style: Style): string {
 }
 
 /** Comparisons that `!=` can negate. */
-function isEquality(expression: Expression): Comparison | null {
+function isEquality(expression: Expression<KeyComparison>): KeyComparison | null {
   switch (expression.node) {
     case "prefix":
     case "kind":
@@ -90,7 +91,7 @@ function isEquality(expression: Expression): Comparison | null {
   }
 }
 
-function printComparison(comparison: Comparison, equal: "=" | "!=", style: Style): string {
+function printComparison(comparison: KeyComparison, equal: "=" | "!=", style: Style): string {
   const write = (path: string, operator: Operator, value: string) => {
     // A name takes `:` only with a star.
     const has = style.has && (path !== "name" || comparison.node === "prefix");

@@ -19,7 +19,7 @@ import {
   invalidArguments,
   MAX_VIOLATIONS,
 } from "../../../domain/errors.ts";
-import { parseTimestamp } from "../../../keys/filter/timestamp.ts";
+import { parseTimestamp } from "../../../filter/timestamp.ts";
 import { isJsonObject } from "../../../lib/json.ts";
 import { redactName } from "../../../lib/redact-name.ts";
 import { findField, isWellKnown, joinJsonPath, notOfForm, unknownField } from "./fields.ts";

@@ -1,4 +1,4 @@
-import { parseDateTime } from "../../lib/date-time.ts";
+import { parseDateTime } from "../lib/date-time.ts";
 
 /** The number of digits that google.protobuf.Timestamp has. */
 const MAX_FRACTION = 9;

@@ -1,7 +1,7 @@
-import type { KeyKind } from "../../domain/key.ts";
-import { takeComparison } from "./comparison.ts";
+import { type Source, takeComparison } from "./comparison.ts";
 import { Cursor } from "./cursor.ts";
-import type { Expression, Filter } from "./filter.ts";
+import type { Expression, Filter } from "./expression.ts";
+import type { Fields } from "./fields.ts";
 
 const MAX_CHARACTERS = 2000;
 const MAX_COMPARISONS = 50;
@@ -14,23 +14,20 @@ const NOT = new RegExp(`NOT${KEYWORD_ENDS}`, "y");
 
 const UNSTORABLE = /[\0\p{Cs}]/u;
 
-interface State {
-  readonly cursor: Cursor;
-  readonly kind: KeyKind | null;
-  readonly now: () => number;
+interface State<C> extends Source<C> {
   comparisons: number;
   depth: number;
 }
 
 /**
- * Parses an AIP-160 list filter (grammar: google.aip.dev/assets/misc/ebnf-filtering.txt) over the fields of `fields.ts`, in snake_case or
- * lowerCamelCase. An empty or blank filter matches all. Details:
+ * Parses an AIP-160 list filter (grammar: google.aip.dev/assets/misc/ebnf-filtering.txt) over the fields of a resource, in snake_case
+ * or lowerCamelCase. An empty or blank filter matches all. Details:
  *
  * - `OR` binds tighter than `AND` (AIP-160): `a AND b OR c` is `a AND (b OR c)`. A space between comparisons means `AND`.
  * - A comparison with an absent value is false; `!=` is the negation of `=`, hence true. `field:*` tests for presence.
- * - Lists support `:` only, for membership. `metadata:key` and `metadata.key:*` test for a key; on other fields `:` is `=`.
- * - A star is a wildcard at the end of a value of `name` after `=`, `!=` or `:`, and rejected elsewhere. In quotes, `\*` is a literal star; a
- *   backslash also escapes a quote or itself.
+ * - Lists support `:` only, for membership. `map:key` and `map.key:*` test for a key; on other fields `:` is `=`.
+ * - A star is a wildcard at the end of a value after `=`, `!=` or `:`, if the field has `Rule.prefix`, and rejected elsewhere. In quotes, `\*` is
+ *   a literal star; a backslash also escapes a quote or itself.
  * - An unquoted value may contain dots and colons (times, scopes).
  * - A time is an RFC 3339 time, `now()`, or `now()` plus or minus a duration (`now() + "30d"`).
  * - A value without a field, other functions, values in parentheses, and double negation without parentheses are rejected.
@@ -38,16 +35,14 @@ interface State {
  * Limits: 2000 characters, 50 comparisons, 20 nested parentheses. Throws `INVALID_ARGUMENT` on the field `filter`, with the position and what
  * was expected.
  *
- * `kind` is that of the list, null for both; `now` returns the value of `now()` in milliseconds, and is called only if the filter has one.
- *
- * @example parseFilter('actor_id="team_42" AND expire_time < now() + "30d"', "issued", clock.now)
+ * `now` returns the value of `now()` in milliseconds, and is called only if the filter has one.
  */
-export function parseFilter(text: string, kind: KeyKind | null, now: () => number): Filter {
+export function parseFilter<C>(text: string, fields: Fields<C>, now: () => number): Filter<C> {
   const cursor = new Cursor(text);
   checkText(cursor);
   cursor.skipSpace();
   if (cursor.atEnd) return { node: "all" };
-  const expression = takeExpression({ cursor, kind, now, comparisons: 0, depth: 0 });
+  const expression = takeExpression({ cursor, fields, now, comparisons: 0, depth: 0 });
   if (!cursor.atEnd) throw cursor.unexpected("unmatched closing parenthesis");
   return expression;
 }
@@ -64,8 +59,8 @@ function checkText(cursor: Cursor): void {
 }
 
 /** `factor {[AND] factor}`: "expression" and "sequence" of the grammar, which both mean AND here. */
-function takeExpression(state: State): Expression {
-  const operands: [Expression, ...Expression[]] = [takeFactor(state)];
+function takeExpression<C>(state: State<C>): Expression<C> {
+  const operands: [Expression<C>, ...Expression<C>[]] = [takeFactor(state)];
   while (takeAnd(state.cursor)) operands.push(takeFactor(state));
   return junction("and", operands);
 }
@@ -79,8 +74,8 @@ function takeAnd(cursor: Cursor): boolean {
 }
 
 /** `term {OR term}` */
-function takeFactor(state: State): Expression {
-  const operands: [Expression, ...Expression[]] = [takeTerm(state)];
+function takeFactor<C>(state: State<C>): Expression<C> {
+  const operands: [Expression<C>, ...Expression<C>[]] = [takeTerm(state)];
   while (takeOr(state.cursor)) operands.push(takeTerm(state));
   return junction("or", operands);
 }
@@ -93,7 +88,7 @@ function takeOr(cursor: Cursor): boolean {
 }
 
 /** `[NOT | -] (comparison | "(" expression ")")` */
-function takeTerm(state: State): Expression {
+function takeTerm<C>(state: State<C>): Expression<C> {
   return takeNegation(state.cursor) ? { node: "not", operand: takeSimple(state) } : takeSimple(state);
 }
 
@@ -103,16 +98,16 @@ function takeNegation(cursor: Cursor): boolean {
   return true;
 }
 
-function takeSimple(state: State): Expression {
+function takeSimple<C>(state: State<C>): Expression<C> {
   if (state.cursor.peek() === "(") return takeComposite(state);
   if (state.comparisons === MAX_COMPARISONS) {
     throw state.cursor.error("too many comparisons", `at most ${MAX_COMPARISONS}`);
   }
   state.comparisons++;
-  return takeComparison(state.cursor, state.kind, state.now);
+  return takeComparison(state);
 }
 
-function takeComposite(state: State): Expression {
+function takeComposite<C>(state: State<C>): Expression<C> {
   const { cursor } = state;
   if (state.depth === MAX_DEPTH) throw cursor.error("nested too deeply", `at most ${MAX_DEPTH} parentheses`);
   const { offset } = cursor;
@@ -125,6 +120,6 @@ function takeComposite(state: State): Expression {
   return expression;
 }
 
-function junction(node: "and" | "or", operands: readonly [Expression, ...Expression[]]): Expression {
+function junction<C>(node: "and" | "or", operands: readonly [Expression<C>, ...Expression<C>[]]): Expression<C> {
   return operands.length === 1 ? operands[0] : { node, operands };
 }

@@ -1,4 +1,4 @@
-import { type DurationBounds, parseDuration, TTL_BOUNDS } from "../../domain/duration.ts";
+import { type DurationBounds, parseDuration, TTL_BOUNDS } from "../domain/duration.ts";
 import type { Cursor } from "./cursor.ts";
 import { type Literal, plainText, takeValue } from "./literal.ts";
 

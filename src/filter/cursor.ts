@@ -1,4 +1,4 @@
-import { invalidArgument, type KeyholdError } from "../../domain/errors.ts";
+import { invalidArgument, type KeyholdError } from "../domain/errors.ts";
 
 const SPACE = /[ \t\r\n]+/y;
 
