@@ -10,6 +10,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   token: 2,
   hashing: 2,
   filter: 2,
+  paging: 2,
   keys: 3,
   verify: 3,
   signing: 3,

@@ -6,7 +6,7 @@ import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { parseKeyFilter } from "../../src/keys/filter.ts";
 import { ORDER_FIELDS, type OrderField } from "../../src/keys/list-order.ts";
 import type { ListQuery } from "../../src/keys/ports.ts";
-import { listKeys as listPage, parsePageRequest } from "../../src/keys/read.ts";
+import { listKeys as listPage, parseListRequest } from "../../src/keys/read.ts";
 import { listKeys } from "../../src/postgres/lists/list-keys.ts";
 import { STRINGS } from "../keys/filter/arbitrary.ts";
 import { matches, type Row } from "../keys/filter/oracle.ts";
@@ -131,7 +131,7 @@ async function walk(list: List, between: () => Promise<void>): Promise<string[]>
   const ids: string[] = [];
   let pageToken = "";
   do {
-    const request = parsePageRequest(context, kind, { filter, orderBy, pageSize, pageToken });
+    const request = parseListRequest(context, kind, { filter, orderBy, pageSize, pageToken });
     const page = await listPage(context, { restrictions: { actorIds } }, request);
     expect(page.keys.length).toBeLessThanOrEqual(pageSize);
     ids.push(...page.keys.map((key) => key.keyId));

@@ -1,6 +1,7 @@
 import type { ApiKey, KeyKind } from "../../domain/key.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { getKey, listKeys, type PageRequest, pageSizeOf, parsePageRequest } from "../../keys/read.ts";
+import { getKey, listKeys, parseListRequest } from "../../keys/read.ts";
+import { type PageRequest, pageSizeOf } from "../../paging/page-request.ts";
 import { type ApiContext, costOfItems } from "../row.ts";
 
 /** Returns the row of an RPC that returns a key of this kind, or of either kind if it is null. */
@@ -23,7 +24,7 @@ export function listRow<P extends object>(kind: KeyKind | null, toPage: (keys: r
     implement:
       ({ keys }: ApiContext) =>
       (request: PageRequest) => {
-        const page = parsePageRequest(keys, kind, request);
+        const page = parseListRequest(keys, kind, request);
         return async (principal: Principal) => {
           const { keys: found, nextPageToken } = await listKeys(keys, principal, page);
           return { ...toPage(found, keys.clock.now()), nextPageToken };

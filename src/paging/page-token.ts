@@ -2,11 +2,10 @@ import { parse as uuidBytes, stringify as uuidText } from "uuid";
 import { invalidArgument } from "../domain/errors.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { decodeBase64url, encodeBase64url, equalBytes } from "../lib/bytes.ts";
-import type { ListPosition } from "./list-order.ts";
 
 /** The list of a page token. The tag of the token binds it to its list: with another RPC, filter or order it is rejected (AIP-158). */
 export interface PageList {
-  /** The name of the RPC, which implies the kind of key. */
+  /** Differs from that of all other lists. */
   readonly list: string;
   /** The filter as sent; empty if there is none. */
   readonly filter: string;
@@ -14,16 +13,17 @@ export interface PageList {
   readonly orderBy: string;
 }
 
-export interface PageStart {
-  /** The last key of the previous page. */
-  readonly after: ListPosition;
+/** `P` is the position of an item in the list, as JSON. */
+export interface PageStart<P> {
+  /** That of the last item of the previous page. */
+  readonly after: P;
   /** The `now()` of the filter on all pages, in milliseconds; null if the filter has none. */
   readonly now: number | null;
 }
 
 /** The first byte of a token. */
 const VERSION = {
-  /** Followed by the bytes of the key id: all that a list needs without `now()` and `order_by`. Servers of release 0.2 and earlier accept it. */
+  /** Followed by the bytes of the key id: all that a list of keys needs without `now()` and `order_by`. Servers of release 0.2 and earlier accept it. */
   KEY_ID: 1,
   /** Followed by the JSON of a `PageStart`. */
   JSON: 2,
@@ -36,29 +36,35 @@ const TAG_SIZE = 16;
 const MAX_TEXT_LENGTH = 4096;
 
 /** Returns the token of the page that begins at `start`, in base64url: version, content and tag. `ring` is that of "page-token". */
-export function sealPageToken(list: PageList, start: PageStart, ring: KeyRing): string {
-  const isKeyIdEnough = start.now === null && start.after.value === null;
-  const body = isKeyIdEnough
-    ? Buffer.concat([Buffer.of(VERSION.KEY_ID), uuidBytes(start.after.keyId)])
-    : Buffer.concat([Buffer.of(VERSION.JSON), Buffer.from(JSON.stringify(start))]);
+export function sealPageToken(list: PageList, { after, now }: PageStart<object>, ring: KeyRing): string {
+  const body =
+    now === null && isKeyId(after)
+      ? Buffer.concat([Buffer.of(VERSION.KEY_ID), uuidBytes(after.keyId)])
+      : Buffer.concat([Buffer.of(VERSION.JSON), Buffer.from(JSON.stringify({ after, now }))]);
   return encodeBase64url(Buffer.concat([body, pageTag(ring.current, body, list)]));
 }
 
 /** Returns what a token contains. Throws `INVALID_ARGUMENT` on `page_token` unless it was sealed for this list. */
-export function openPageToken(text: string, list: PageList, ring: KeyRing): PageStart {
+export function openPageToken<P>(text: string, list: PageList, ring: KeyRing): PageStart<P> {
   const bytes = (text.length <= MAX_TEXT_LENGTH && decodeBase64url(text)) || new Uint8Array();
   const [body, tag] = [bytes.subarray(0, -TAG_SIZE), bytes.subarray(-TAG_SIZE)];
   const isSealed = ring.all.some((key) => equalBytes(tag, pageTag(key, body, list)));
   const start = isSealed ? readStart(body) : undefined;
-  if (start !== undefined) return start;
+  // The tag proves that the position is of this list.
+  if (start !== undefined) return start as PageStart<P>;
   const description = "must be a next_page_token returned by the same method for the same filter and order_by";
   throw invalidArgument("page_token", description, "VALUE_NOT_ALLOWED");
 }
 
+/** Returns whether a position is one of a list of keys, and has nothing but the key id. */
+function isKeyId(after: object): after is { readonly keyId: string } {
+  return "keyId" in after && "value" in after && after.value === null;
+}
+
 /** Reads a body that this service has sealed; undefined if it is of another version. */
-function readStart(body: Uint8Array): PageStart | undefined {
+function readStart(body: Uint8Array): PageStart<unknown> | undefined {
   const content = body.subarray(1);
-  if (body[0] === VERSION.JSON) return JSON.parse(Buffer.from(content).toString()) as PageStart;
+  if (body[0] === VERSION.JSON) return JSON.parse(Buffer.from(content).toString());
   if (body[0] !== VERSION.KEY_ID || content.length !== KEY_ID_SIZE) return undefined;
   return { after: { keyId: uuidText(content), value: null }, now: null };
 }

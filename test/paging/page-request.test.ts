@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
-import { sealPageToken } from "../../src/keys/page-token.ts";
-import { parsePageRequest } from "../../src/keys/read.ts";
+import { parseListRequest } from "../../src/keys/read.ts";
+import { sealPageToken } from "../../src/paging/page-token.ts";
 
 const ring = deriveKeyRing({ current: Buffer.alloc(32, 1), retired: [] }, "page-token");
 const keyId = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
@@ -11,7 +11,7 @@ const filter = 'expire_time < now() + "30d" AND create_time > now()';
 
 function read(pageToken: string, now: number, text = filter) {
   const context = { rings: { pageToken: ring }, clock: { now: () => now } };
-  return parsePageRequest(context, null, { filter: text, orderBy: "", pageToken, pageSize: 10 });
+  return parseListRequest(context, null, { filter: text, orderBy: "", pageToken, pageSize: 10 });
 }
 
 test("now() of every page is the time of the first one", () => {
