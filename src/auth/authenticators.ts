@@ -44,7 +44,7 @@ export function oidcTokens(verifier: OidcVerifier): Authenticate {
     if (verdict.ok) {
       const { subject, scopes, actorIds, expireTime } = verdict;
       const restrictions = actorIds === null ? UNRESTRICTED : { actorIds };
-      return { method: "oidc", subject, scopes, restrictions, expireTime };
+      return { method: "oidc", subject, issuer: verifier.issuer, scopes, restrictions, expireTime };
     }
     if (verdict.reason !== "ISSUER_UNAVAILABLE") {
       const reason = verdict.reason === "EXPIRED" ? "EXPIRED" : "INVALID_TOKEN";

@@ -14,9 +14,9 @@ export interface GuardedCall {
 export type AddressOf = (call: GuardedCall) => string;
 
 /** Logs the caller of a call and returns its principal. */
-export function admitAs(identity: Identity, call: GuardedCall, addressOf: AddressOf): Principal {
+export function admitAs(identity: Identity, rpc: string, call: GuardedCall, addressOf: AddressOf): Principal {
   call.log.add(callerOf(identity));
-  return new CallPrincipal(identity, call, addressOf);
+  return new CallPrincipal(identity, rpc, call, addressOf);
 }
 
 const callerOf = memoize((identity: Identity) => ({ caller: callerName(identity) }));
@@ -30,11 +30,13 @@ class CallPrincipal implements Principal {
   readonly scopes;
   readonly restrictions;
   readonly expireTime;
+  readonly issuer;
+  readonly rpc;
   readonly callId;
   readonly #call;
   readonly #addressOf;
 
-  constructor(identity: Identity, call: GuardedCall, addressOf: AddressOf) {
+  constructor(identity: Identity, rpc: string, call: GuardedCall, addressOf: AddressOf) {
     this.subject = identity.subject;
     this.method = identity.method;
     this.keyId = identity.keyId;
@@ -42,9 +44,15 @@ class CallPrincipal implements Principal {
     this.scopes = identity.scopes;
     this.restrictions = identity.restrictions;
     this.expireTime = identity.expireTime;
+    this.issuer = identity.issuer;
+    this.rpc = rpc;
     this.callId = call.id;
     this.#call = call;
     this.#addressOf = addressOf;
+  }
+
+  get peerAddress() {
+    return this.#call.peerAddress;
   }
 
   get clientAddress() {

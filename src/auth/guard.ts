@@ -18,6 +18,8 @@ export type Authenticate = (credential: string, presentation: Presentation) => M
 
 /** The part of an RPC's row that a guard needs. */
 export interface GuardedRpc {
+  /** `package.Service/Method`, for the log, metrics, traces and the audit log. */
+  readonly name: string;
   readonly method: { readonly name: string };
   readonly policy: Policy | undefined;
   /** Whether the credential may also be the password of the scheme Basic, for clients that know no other; false by default. */
@@ -62,11 +64,11 @@ export function createGuard({
 }: GuardOptions): Guard {
   const clientOf: AddressOf = (call) => clientAddressOf(call.peerAddress, call.header("x-forwarded-for"));
   const gatewayOf: AddressOf = (call) => clientAddressOf(call.peerAddress, undefined);
-  return ({ method, policy, acceptsBasic }, call, tokenHeaders) => {
+  return ({ name, method, policy, acceptsBasic }, call, tokenHeaders) => {
     const addressOf = tokenHeaders === undefined ? clientOf : gatewayOf;
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `no access rule allows ${method.name}`);
     if (policy === "public") limits.admitPublic(call, addressOf);
-    if (policy === "public" || policy === "probe") return admitAs(anonymous, call, addressOf);
+    if (policy === "public" || policy === "probe") return admitAs(anonymous, name, call, addressOf);
     return recover(
       () => {
         const authorization = authorizationOf(call, tokenHeaders);
@@ -75,7 +77,7 @@ export function createGuard({
         const identity = isExempt
           ? unauthenticatedAdmin
           : tryEach(authenticators, credentialOf(authorization), new FromClient(call, addressOf));
-        return andThen(identity, (identity) => admitAs(requireScope(identity, policy), call, addressOf));
+        return andThen(identity, (identity) => admitAs(requireScope(identity, policy), name, call, addressOf));
       },
       (error) => {
         throw limits.reject(error, call, addressOf);

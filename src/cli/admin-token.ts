@@ -14,6 +14,7 @@ import { localOperator, type Principal } from "../domain/principal.ts";
 import { issueKey, parseNewIssue } from "../keys/issue.ts";
 import { getKey } from "../keys/read.ts";
 import { updateKey } from "../keys/update.ts";
+import { processUser } from "../lib/node-name.ts";
 import { writeServerLog } from "../postgres/connection/server-log.ts";
 import { withResources } from "./command.ts";
 import type { IssueOptions } from "./keys/create.ts";
@@ -89,5 +90,5 @@ function isAdminScope(scope: string): boolean {
 }
 
 function operator(): Principal {
-  return localOperator(`uid ${process.geteuid?.() ?? "unknown"}`, randomUUID());
+  return localOperator(processUser(), randomUUID());
 }

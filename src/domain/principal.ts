@@ -26,10 +26,16 @@ export interface Identity {
   readonly restrictions: Restrictions;
   /** When the credential expires; undefined if it does not. */
   readonly expireTime?: Date;
+  /** The issuer of an OIDC access token. */
+  readonly issuer?: string;
 }
 
 /** The caller of one call. `auth/` creates it, the policy of the RPC is checked against it, and every verb of `keys/` receives it. */
 export interface Principal extends Identity {
+  /** The RPC, such as `keyhold.v2alpha1.ApiKeysService/RevokeApiKey`; empty for a local caller. */
+  readonly rpc: string;
+  /** The IP address of the peer, which may be a proxy; empty if unknown, or for a local caller. */
+  readonly peerAddress: string;
   /** The IP address of the client, by the word of the trusted proxies if it came through one; empty if unknown, or for a local caller. */
   readonly clientAddress: string;
   /** The header `User-Agent`; empty without one. */
@@ -47,6 +53,6 @@ export function callerName({ method, subject }: Identity): string {
 export function localOperator(subject: string, callId: string): Principal {
   return {
     ...{ subject, method: "local", scopes: [ADMIN_SCOPE], restrictions: UNRESTRICTED },
-    ...{ clientAddress: "", userAgent: "", callId },
+    ...{ rpc: "", peerAddress: "", clientAddress: "", userAgent: "", callId },
   };
 }

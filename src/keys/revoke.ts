@@ -30,9 +30,9 @@ export async function selfRevoke(
 ): Promise<ApiKey> {
   const { scopes, key } = requireOwnSecret(verdict);
   const { keyId } = key;
-  const { clientAddress, userAgent, callId } = caller;
+  const { rpc, peerAddress, clientAddress, userAgent, callId } = caller;
   const identity = { subject: keyId, method: "secret", keyId, scopes, restrictions: UNRESTRICTED } as const;
-  const holder: Principal = { ...identity, clientAddress, userAgent, callId };
+  const holder: Principal = { ...identity, rpc, peerAddress, clientAddress, userAgent, callId };
   return revokeKey(context, holder, { keyId, kind: null }, { reason, description: null });
 }
 

@@ -5,6 +5,7 @@ import type { Principal } from "../domain/principal.ts";
 import { manageableScopes } from "../keys/authorization.ts";
 import type { BulkOperation, BulkSelection, BulkStore, ManyChange, NewBulkOperation } from "../keys/ports.ts";
 import type { Commit } from "./cluster/change-committer.ts";
+import { callContext } from "./connection/call-context.ts";
 import { firstRow } from "./connection/first-row.ts";
 import { allOf, unionAll } from "./connection/fragments.ts";
 import { ownSession } from "./connection/session-settings.ts";
@@ -50,7 +51,7 @@ export function createBulkStore(
     changeDescendants: async (many) => {
       const { change, principal, now } = many;
       const statement = (sql: Sql) =>
-        sql`WITH ${changeKeys(sql, many, changeable(sql, change, principal, now))} ${selectChanged(sql)}`;
+        sql`WITH ${changeKeys(sql, many, changeable(sql, change, principal, now))} ${selectChanged(sql, callContext(principal))}`;
       return (await commitMany(commit, many, `keys.${change.verb}_descendants`, statement)).changed;
     },
     countDescendants: (keyId, principal) =>
@@ -140,7 +141,7 @@ function advance(
       SELECT * FROM advanced
       UNION ALL SELECT ${sql(OPERATION_COLUMNS)} FROM operation WHERE NOT EXISTS (SELECT FROM advanced)
     )
-    ${selectChanged(sql, sql`, state.*`, sql`LEFT JOIN state ON true`)}`;
+    ${selectChanged(sql, callContext(many.principal, requestId), sql`, state.*`, sql`LEFT JOIN state ON true`)}`;
 }
 
 type StoredOperation = BulkOperation | { readonly requestId: null };

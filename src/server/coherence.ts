@@ -1,7 +1,7 @@
-import { hostname } from "node:os";
 import type { ChangeNotification } from "../cluster/cluster-session.ts";
 import { Membership, type MembershipOptions } from "../cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../lib/clock.ts";
+import { nodeName } from "../lib/node-name.ts";
 import { createOpenFeed } from "../postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../postgres/cluster/leases.ts";
 import type { VerificationCache } from "../verify/cache/cache.ts";
@@ -33,7 +33,7 @@ export class Coherence {
     this.membership = new Membership({
       open: createOpenFeed(databaseListenUrl ?? databaseUrl),
       staleGrace,
-      node: { name: `${hostname()}:${process.pid}`, version: `${readVersion()}+${readBuild()}`, ttl: leaseTtl },
+      node: { name: nodeName(), version: `${readVersion()}+${readBuild()}`, ttl: leaseTtl },
       renew: createRenewLease(databaseUrl),
       clock: systemClock,
       monotonic: systemMonotonic,

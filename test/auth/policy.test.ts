@@ -15,6 +15,7 @@ import { KeyholdError } from "../../src/domain/errors.ts";
 import { createServer } from "../../src/transport/server.ts";
 import { createHealth } from "../../src/transport/services/health.ts";
 import { createReflection } from "../../src/transport/services/reflection.ts";
+import { rpcName } from "../../src/transport/wire/protocol.ts";
 import { bareServer } from "../support/bare-server.ts";
 import { table } from "../support/conformance.ts";
 
@@ -24,9 +25,12 @@ const health = createHealth(SERVICES, async () => ({}), stopping);
 /** Every RPC that is served, with its policy: those of the API, of the standard health service, and both versions of reflection. */
 const RPCS: readonly GuardedRpc[] = [
   ...SERVICES.flatMap(({ methods }) =>
-    methods.map((method: DescMethod) => ({ method, policy: rowOf(method)?.policy })),
+    methods.map((method: DescMethod) => ({ name: rpcName({ method }), method, policy: rowOf(method)?.policy })),
   ),
-  ...[health.check, health.watch, ...createReflection(SERVICES, stopping)],
+  ...[health.check, health.watch, ...createReflection(SERVICES, stopping)].map((rpc) => ({
+    ...rpc,
+    name: rpcName(rpc),
+  })),
 ];
 
 /** An RPC that has no row in the table. */
@@ -56,7 +60,7 @@ describe("an RPC without a policy", () => {
     const refusal = { code: "CALLER_NOT_PERMITTED", message: "no access rule allows ForgottenRpc" };
     expect(() =>
       openGuard(
-        { method: forgotten, policy: rowOf(forgotten)?.policy },
+        { name: rpcName({ method: forgotten }), method: forgotten, policy: rowOf(forgotten)?.policy },
         { id: "call", header: () => undefined, peerAddress: "127.0.0.1", log: { add: () => {} } },
       ),
     ).toThrow(expect.objectContaining(refusal));

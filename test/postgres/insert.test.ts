@@ -3,11 +3,13 @@ import type { Sql } from "postgres";
 import { describe, expect, test } from "vitest";
 import type { ApiKey } from "../../src/domain/key.ts";
 import type { Insertion, NewKey } from "../../src/keys/ports.ts";
+import { callContext } from "../../src/postgres/connection/call-context.ts";
 import type { Pool } from "../../src/postgres/connection/pool.ts";
 import { copyRows } from "../../src/postgres/keys/copy-rows.ts";
 import { COPY_ROWS, insertKeys } from "../../src/postgres/keys/insert.ts";
 import { toNewRows } from "../../src/postgres/keys/insert-rows.ts";
 import { KEY_COLUMNS } from "../../src/postgres/keys/rows.ts";
+import { operator } from "../support/principal.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
 /** Texts with a meaning in COPY, arrays or JSON (PostgreSQL docs, COPY and 8.15.6), and ordinary texts. */
@@ -67,9 +69,11 @@ test.each([1, COPY_ROWS - 1, COPY_ROWS, 1000])("%i keys with any content are sto
   );
 });
 
+const CALL = callContext(operator);
+
 test("COPY stores every odd text and reports it, and stores no rows if one conflicts", async () => {
   const { pool } = await openSchema();
-  const copy = (keys: readonly NewKey[]) => pool.run((sql) => copyRows(sql, toNewRows(keys), () => undefined));
+  const copy = (keys: readonly NewKey[]) => pool.run((sql) => copyRows(sql, toNewRows(keys), CALL, () => undefined));
   const keys = ODD.map((odd) => newKey({ name: odd, scopes: [odd, odd], metadata: { [odd]: odd }, requestId: odd }));
   for (const key of keys) expect(await copy([key])).toBe(true);
   expect(await stored(pool)).toEqual(keys.map(({ key }) => key));

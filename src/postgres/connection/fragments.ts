@@ -5,6 +5,11 @@ export type Tag<F> = (template: TemplateStringsArray, ...values: readonly (NoInf
 
 export const text: Tag<string> = (template, ...values) => String.raw({ raw: template }, ...values);
 
+/** Returns a string constant (PostgreSQL docs, 4.1.2.1), for statements that take no parameters. Requires `standard_conforming_strings`. */
+export function literal(value: string): string {
+  return `'${value.replaceAll("'", "''")}'`;
+}
+
 /** Joins fragments by a word, such as `AND`. */
 export function joined(sql: Sql, fragments: readonly Fragment[], word: Fragment): Fragment {
   return sql`${fragments.map((one, place) => (place === 0 ? one : sql`${word} ${one}`))}`;

@@ -1,4 +1,4 @@
-import type { Fragment, Sql } from "postgres";
+import type { Fragment, SerializableParameter, Sql } from "postgres";
 import type { ServerId } from "../../cluster/server-id.ts";
 import type { Tag } from "./fragments.ts";
 import { ownSession } from "./session-settings.ts";
@@ -28,7 +28,8 @@ export function timeline(sql: Sql): Fragment {
 /**
  * Wraps a statement that changes and returns rows (`INSERT`, `UPDATE` or `DELETE … RETURNING`) so that each row also contains the server
  * that ran it; if nothing was changed, the result is one row with the server alone. A separate statement might run on another server
- * behind a pooler. `before` is a query that the statement reads, written as in `WITH` and followed by a comma.
+ * behind a pooler. `before` is a query that the statement reads, written as in `WITH` and followed by a comma. `call` is who makes the change
+ * (`call-context.ts`), which the triggers of the audit log read at the end of the statement; null: the call of the connection.
  *
  * A statement that changes nothing writes a message, so that its commit waits for the synchronous standbys too: it may have found an
  * earlier change that they do not have.
@@ -37,12 +38,18 @@ export function withServer<F extends string | Fragment>(
   sql: Tag<F>,
   change: NoInfer<F>,
   before: NoInfer<F> = sql``,
+  call: SerializableParameter = null,
 ): F {
   return sql`
     WITH ${before} changed AS (${change})
     SELECT ${serverId(sql)} AS server, changed.*,
       CASE WHEN pg_current_xact_id_if_assigned() IS NULL THEN pg_logical_emit_message(true, 'keyhold', 'unchanged') END AS written
-    FROM (VALUES (1)) AS one LEFT JOIN changed ON true`;
+    FROM ${setCall(sql, call)} AS one LEFT JOIN changed ON true`;
+}
+
+/** Returns a query of one row that sets the call of a statement, as an item of FROM. */
+export function setCall<F>(sql: Tag<F>, call: SerializableParameter): F {
+  return call === null ? sql`(VALUES (1))` : sql`(SELECT set_config('keyhold.call', ${call}, true))`;
 }
 
 /** A row of `withServer`. The other columns are null if nothing was changed. */

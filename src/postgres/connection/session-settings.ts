@@ -1,6 +1,7 @@
 import type { Sql } from "postgres";
+import { CALL_SETTING, PROCESS_CALL } from "./call-context.ts";
 import { ForeignSettingError } from "./errors.ts";
-import { type Tag, text } from "./fragments.ts";
+import { literal, type Tag, text } from "./fragments.ts";
 
 /**
  * Settings of a session that change the text or the meaning of a result. Each connection pins them, because the role, the database or an
@@ -61,8 +62,8 @@ export interface OpenedSession {
  * has left to a pooler end before it: a limit below what it takes would otherwise never be replaced.
  */
 export function openingStatements(ownSettings: Readonly<Record<string, string>>): string {
-  const pins = Object.entries({ ...PINNED_SETTINGS, ...ownSettings }).map(
-    ([name, value]) => `set_config('${name}', ${value === null ? "NULL" : `'${value}'`}, false)`,
+  const pins = Object.entries({ ...PINNED_SETTINGS, ...ownSettings, [CALL_SETTING]: PROCESS_CALL }).map(
+    ([name, value]) => `set_config('${name}', ${value === null ? "NULL" : literal(value)}, false)`,
   );
   return `SET statement_timeout = 0; SET lock_timeout = 0;
     SELECT pg_is_in_recovery() AS is_standby, schema, concat(${pins.join(", ")},

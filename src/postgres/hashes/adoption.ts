@@ -1,9 +1,11 @@
 import type { Change } from "../../domain/change.ts";
+import type { Principal } from "../../domain/principal.ts";
 import type { Adoption, StoreAdoption } from "../../hashing/adopter.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Commit } from "../cluster/change-committer.ts";
 import type { KeyStatement } from "../cluster/group-commit.ts";
 import { hex } from "../connection/array-types.ts";
+import { callContext } from "../connection/call-context.ts";
 import { text } from "../connection/fragments.ts";
 import { type Execution, execute } from "../connection/prepared.ts";
 import { FINAL_EXPIRE_TIME } from "../keys/authorization.ts";
@@ -22,7 +24,7 @@ export function createAdoptionStore(commit: Commit, clock: Clock): StoreAdoption
     const now = new Date(clock.now());
     const change: KeyStatement<Change | null> = {
       keyId: adoption.keyId,
-      query: (sql) => execute(sql, adoptKey(adoption, now)),
+      query: (sql) => execute(sql, adoptKey(adoption, principal, now)),
       resultOf: (row: ChangedRow | NoRow) => (row["before.keyId"] === null ? null : toChange("adopt", row, principal)),
     };
     const { result } = await commit(change, {
@@ -49,13 +51,14 @@ const ADOPT = updateRow(["updateTime", "expireTime", "hashAlgorithm", "adoptBefo
   active(text, "$now"),
 ]);
 
-function adoptKey({ keyId, hashDigest, digest, otherDigests }: Adoption, now: Date): Execution {
+function adoptKey({ keyId, hashDigest, digest, otherDigests }: Adoption, principal: Principal, now: Date): Execution {
   const values = {
     keyId,
     kind: "imported",
     hashDigest: hashDigest.digest,
     digest: digest.digest,
     digestKeyId: digest.keyId,
+    call: callContext(principal),
     now,
   };
   const others = otherDigests.map((one) => ({ digest: hex(one.digest), digest_key_id: one.keyId }));

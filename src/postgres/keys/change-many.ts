@@ -7,7 +7,7 @@ import type { BulkChange, ManyChange } from "../../keys/ports.ts";
 import { awaitPropagation, type Commit } from "../cluster/change-committer.ts";
 import { firstRow } from "../connection/first-row.ts";
 import { allOf } from "../connection/fragments.ts";
-import { serverId, type WithServer } from "../connection/server-position.ts";
+import { serverId, setCall, type WithServer } from "../connection/server-position.ts";
 import { canManage, valuesOf } from "./authorization.ts";
 import { setDisabled, setRevoked } from "./change-one.ts";
 import { stillActive } from "./expiry.ts";
@@ -119,9 +119,12 @@ export async function commitMany<R extends object>(
   return { head, changed };
 }
 
-/** Returns the SELECT that ends a statement with `changeKeys`. `others` are columns of `from`, a join with at most one row, in the head. */
-export function selectChanged(sql: Sql, others: Fragment = sql``, from: Fragment = sql``): Fragment {
+/**
+ * Returns the SELECT that ends a statement with `changeKeys`, which the call makes (`call-context.ts`). `others` are columns of `from`, a join with
+ * at most one row, in the head.
+ */
+export function selectChanged(sql: Sql, call: string, others: Fragment = sql``, from: Fragment = sql``): Fragment {
   return sql`
-    SELECT * FROM (SELECT ${serverId(sql)} AS server, is_permitted ${others} FROM permitted ${from}) AS head
+    SELECT * FROM (SELECT ${serverId(sql)} AS server, is_permitted ${others} FROM permitted CROSS JOIN ${setCall(sql, call)} AS call ${from}) AS head
     FULL JOIN (SELECT changed.*, before_update_time FROM changed JOIN locked ON key_id = before_key_id) AS made ON false`;
 }

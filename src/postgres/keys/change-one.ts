@@ -4,6 +4,7 @@ import type { ApiKey } from "../../domain/key.ts";
 import { MAX_GRACE_SECRETS } from "../../domain/limits.ts";
 import type { Principal } from "../../domain/principal.ts";
 import type { KeyMutation, KeyName, KeyUpdate } from "../../keys/ports.ts";
+import { callContext } from "../connection/call-context.ts";
 import { type Tag, text } from "../connection/fragments.ts";
 import { type Execution, type Prepared, prepared, type Values } from "../connection/prepared.ts";
 import { withServer } from "../connection/server-position.ts";
@@ -64,7 +65,7 @@ export function setDisabled<F>(sql: Tag<F>, { reason, now }: Parameters<"reason"
 
 /** Returns the statement of a change with its values. It returns a `ChangedRow` or a `NoRow`. */
 export function mutationOf({ keyId, kind }: KeyName, change: KeyMutation, principal: Principal, now: Date): Execution {
-  const values = { keyId, kind, now, ...valuesOf(principal), ...changeValues(change) };
+  const values = { keyId, kind, now, call: callContext(principal), ...valuesOf(principal), ...changeValues(change) };
   return { statement: STATEMENTS[change.verb], values };
 }
 
@@ -156,7 +157,7 @@ export function updateRow(
     before AS (SELECT ${BEFORE} FROM api_keys WHERE ${keyWhere(conditions)} FOR NO KEY UPDATE),
     updated AS (UPDATE api_keys SET ${set} FROM before WHERE key_id = $keyId AND ${isNeeded} RETURNING ${changed}),`;
   const result = text`SELECT * FROM before LEFT JOIN updated ON true WHERE update_time IS NOT NULL OR NOT ${isNeeded}`;
-  return prepared(withServer(text, result, rows));
+  return prepared(withServer(text, result, rows, "$call"));
 }
 
 /**
@@ -194,5 +195,7 @@ const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
     [ACTIVE, canGrant()],
     text`"before.disableTime" IS NOT NULL`,
   ),
-  delete: prepared(withServer(text, text`DELETE FROM api_keys WHERE ${keyWhere([CAN_MANAGE])} RETURNING ${BEFORE}`)),
+  delete: prepared(
+    withServer(text, text`DELETE FROM api_keys WHERE ${keyWhere([CAN_MANAGE])} RETURNING ${BEFORE}`, "", "$call"),
+  ),
 };

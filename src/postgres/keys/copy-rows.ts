@@ -3,7 +3,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Sql } from "postgres";
 import type { ServerId } from "../../cluster/server-id.ts";
 import type { RanOn } from "../cluster/change-committer.ts";
+import { CALL_SETTING } from "../connection/call-context.ts";
 import { codeOf } from "../connection/errors.ts";
+import { literal } from "../connection/fragments.ts";
 import { serverId } from "../connection/server-position.ts";
 import { NEW_ROW_COLUMNS, type NewRow, toCopyText } from "./insert-rows.ts";
 
@@ -14,7 +16,8 @@ const UNIQUE_VIOLATION = "23505";
 const PART_ROWS = 100;
 
 /**
- * Stores all rows or none with COPY, and returns whether they are stored. They are not if one conflicts with an existing row, or if the
+ * Stores all rows or none with COPY, which the call makes (`call-context.ts`: COPY takes no parameters, and the statements of one message are one
+ * transaction; PostgreSQL docs, 55.2.2.1), and returns whether they are stored. They are not if one conflicts with an existing row, or if the
  * database rejected them for another reason, which an INSERT of the same rows reports. Their ids must not have been sent before: if one
  * of them exists, all are taken as stored (one may have been deleted since).
  *
@@ -22,8 +25,12 @@ const PART_ROWS = 100;
  * sent behind the COPY is answered after it or fails with the connection. A transaction would do so too, but a connection that is lost
  * within `sql.begin` ends the process: the driver writes its ROLLBACK to a closed socket.
  */
-export async function copyRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Promise<boolean> {
-  const stream = await sql`COPY api_keys (${sql(NEW_ROW_COLUMNS)}) FROM STDIN`.writable();
+export async function copyRows(sql: Sql, rows: readonly NewRow[], call: string, ranOn: RanOn): Promise<boolean> {
+  const stream = await sql
+    .unsafe(
+      `SELECT set_config('${CALL_SETTING}', ${literal(call)}, true); COPY api_keys (${NEW_ROW_COLUMNS.join(", ")}) FROM STDIN`,
+    )
+    .writable();
   await write(stream, rows);
   if (stream.errored !== null) {
     if (codeOf(stream.errored) === UNIQUE_VIOLATION) return false;

@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import type { Insertion, NewKey } from "../../keys/ports.ts";
 import type { RanOn } from "../cluster/change-committer.ts";
+import { callContext, callsContext } from "../connection/call-context.ts";
 import { isForeignKeyViolation, wasRolledBack } from "../connection/errors.ts";
 import { type WithServer, withServer } from "../connection/server-position.ts";
 import { ownSession } from "../connection/session-settings.ts";
@@ -60,10 +61,11 @@ async function insertPending(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): P
 /** Returns the ids of the stored keys: none if the statement has to be retried, null if a hash scheme of a key is gone. */
 async function storeRows(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promise<Set<string> | null> {
   const rows = toNewRows(keys);
+  const call = callOf(keys);
   try {
-    if (rows.length >= COPY_ROWS && (await copyRows(sql, rows, ranOn)))
+    if (rows.length >= COPY_ROWS && (await copyRows(sql, rows, call, ranOn)))
       return new Set(keys.map(({ key }) => key.keyId));
-    return await insertRows(sql, rows, ranOn);
+    return await insertRows(sql, rows, call, ranOn);
   } catch (error) {
     // Batches with the same requests are ordered by raw key and may deadlock.
     if (wasRolledBack(error) || isRawKeyConflict(error)) return new Set();
@@ -72,19 +74,29 @@ async function storeRows(sql: Sql, keys: readonly NewKey[], ranOn: RanOn): Promi
   }
 }
 
+/** Returns the call that creates the keys, or that of each key if several calls share the statement. */
+function callOf(keys: readonly NewKey[]): string {
+  const [first] = keys;
+  if (first !== undefined && keys.every(({ principal }) => principal === first.principal))
+    return callContext(first.principal);
+  return callsContext(new Map(keys.map(({ key, principal }) => [key.keyId, principal])));
+}
+
 /**
  * Returns the ids of the stored keys. A duplicate within the statement conflicts with the first like any other. The statement fails as a
  * whole if a raw key exists under a digest that is not the first of both keys: the trigger of migration 0006 inserts that one, and
  * `ON CONFLICT` does not cover it.
  */
-async function insertRows(sql: Sql, rows: readonly NewRow[], ranOn: RanOn): Promise<Set<string>> {
+async function insertRows(sql: Sql, rows: readonly NewRow[], call: string, ranOn: RanOn): Promise<Set<string>> {
   const columns = sql(NEW_ROW_COLUMNS);
   const insertion = sql`
     INSERT INTO api_keys (${columns})
     SELECT ${columns} FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS row (${sql.unsafe(NEW_ROW_DEFINITION)})
     ON CONFLICT DO NOTHING
     RETURNING key_id`;
-  const stored = await sql<WithServer<{ keyId: string | null }>[]>`${withServer<Fragment>(sql, insertion)}`;
+  const stored = await sql<
+    WithServer<{ keyId: string | null }>[]
+  >`${withServer<Fragment>(sql, insertion, sql``, call)}`;
   for (const { server } of stored.slice(0, 1)) ranOn(server);
   return new Set(stored.flatMap(({ keyId }) => keyId ?? []));
 }

@@ -63,6 +63,7 @@ export function createOidcVerifier(options: OidcOptions) {
     clockTolerance: CLOCK_TOLERANCE,
   };
   return {
+    issuer,
     /** Verifies an access token. Rejects only on a programming error. */
     verify: async (token: string): Promise<AccessTokenVerdict> => {
       try {

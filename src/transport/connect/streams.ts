@@ -33,11 +33,12 @@ export interface StreamingRpc<M extends DescMethodStreaming = DescMethodStreamin
 
 export function addStream(router: ConnectRouter, rpc: StreamingRpc, guard: Guard): void {
   const { method, maxRequestBytes: readMaxBytes, serve } = rpc;
+  const name = rpcName(rpc);
   const requestGate = async (context: HandlerContext) => {
     const call = callOf(context);
-    call.log.add({ rpc: rpcName(rpc) });
+    call.log.add({ rpc: name });
     try {
-      await guard(rpc, call);
+      await guard({ ...rpc, name }, call);
     } catch (error) {
       throw report(error, call.log);
     }

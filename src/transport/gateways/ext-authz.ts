@@ -94,7 +94,7 @@ function logCode(decision: GatewayDecision, call: Call): GatewayDecision {
 /** The caller of a call that is answered with a denial. */
 const DENIED: Principal = Object.freeze({
   ...{ subject: "anonymous", method: "none", scopes: [], restrictions: UNRESTRICTED },
-  ...{ clientAddress: "", userAgent: "", callId: "" },
+  ...{ clientAddress: "", userAgent: "", callId: "", rpc: "", peerAddress: "" },
 });
 
 /** Returns the RPC `envoy.service.auth.v3.Authorization/Check`. */

@@ -21,8 +21,6 @@ const OVERLOADED = memoizable({ reason: "OVERLOADED" });
 
 /** An operation that a pipeline serves: a unary RPC, or an endpoint of a protocol that is no RPC. Optional members are as in `RpcRow`. */
 export interface Endpoint<Request, Response> extends GuardedRpc {
-  /** `package.Service/Method`, for the log, metrics and traces. */
-  readonly name: string;
   readonly mayAnswerFromCache?: boolean;
   /** Parses a request, and returns the function that executes it. Throws `INVALID_ARGUMENT`. */
   handler(request: Request): (principal: Principal, call: Call) => MaybePromise<Response>;

@@ -1,0 +1,184 @@
+-- The audit log (docs/audit.md). Triggers record every change in its own transaction, whatever program makes it: a change without its event
+-- cannot commit. They run as the owner, so the servers' role can neither write nor change an event.
+
+-- Events that have no place in the log yet. The id is drawn while the changed row is locked: events of one key have the order of its commits.
+CREATE TABLE audit_pending (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  time timestamptz NOT NULL DEFAULT clock_timestamp(),
+  action text NOT NULL,
+  -- The API key; null: the event is about something else.
+  key_id uuid,
+  actor_id text,
+  -- What else the event is about, such as the kid of a signing key.
+  resource_id text,
+  -- The call that made the change: `postgres/connection/call-context.ts`.
+  call jsonb NOT NULL,
+  -- The changed columns as they were and as they are; null: the row did not exist, or does not exist any more. Never a secret or a digest.
+  before jsonb,
+  after jsonb
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000);
+
+-- The log. `seq` has no gaps.
+CREATE TABLE audit_events (
+  seq bigint PRIMARY KEY,
+  time timestamptz NOT NULL,
+  action text COLLATE "C" NOT NULL,
+  key_id uuid,
+  actor_id text COLLATE "C",
+  resource_id text COLLATE "C",
+  caller text COLLATE "C" NOT NULL,
+  call jsonb NOT NULL,
+  before jsonb,
+  after jsonb
+);
+CREATE INDEX audit_events_time ON audit_events (time, seq);
+CREATE INDEX audit_events_key ON audit_events (key_id, time, seq) WHERE key_id IS NOT NULL;
+CREATE INDEX audit_events_actor ON audit_events (actor_id, time, seq) WHERE actor_id IS NOT NULL;
+CREATE INDEX audit_events_caller ON audit_events (caller, time, seq);
+
+-- One row, whose lock serializes the assignment of `seq`.
+CREATE TABLE audit_log (size bigint NOT NULL);
+INSERT INTO audit_log VALUES (0);
+
+-- Assigns `seq` to at most this many committed events, and returns their number. Each statement of the function has a snapshot of its own (READ
+-- COMMITTED; PostgreSQL docs, 38.7), so the second one sees what the last holder of the lock has committed.
+CREATE FUNCTION audit_sequence(max_events integer) RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET enable_seqscan = off AS $$
+DECLARE
+  first bigint;
+  assigned integer;
+BEGIN
+  IF NOT EXISTS (SELECT FROM audit_pending ORDER BY id LIMIT 1) THEN RETURN 0; END IF;
+  SELECT size INTO STRICT first FROM audit_log FOR UPDATE;
+  WITH taken AS (
+    DELETE FROM audit_pending WHERE id = ANY (ARRAY (SELECT id FROM audit_pending ORDER BY id LIMIT max_events)) RETURNING *
+  )
+  INSERT INTO audit_events (seq, time, action, key_id, actor_id, resource_id, caller, call, before, after)
+  SELECT first + row_number() OVER (ORDER BY id) - 1, time, action, key_id, actor_id, resource_id, call ->> 'caller', call, before, after
+  FROM taken ORDER BY id;
+  GET DIAGNOSTICS assigned = ROW_COUNT;
+  IF assigned > 0 THEN
+    UPDATE audit_log SET size = first + assigned;
+    PERFORM pg_notify('keyhold_audit', (first + assigned)::text);
+  END IF;
+  RETURN assigned;
+END
+$$;
+
+-- Returns the call of the current statement; without one, the session that makes the change, such as that of an administrator of the database.
+CREATE FUNCTION audit_call() RETURNS jsonb LANGUAGE sql STABLE AS $$
+  SELECT coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, jsonb_build_object(
+    'caller', 'database:' || session_user, 'method', 'database', 'subject', session_user, 'peer_ip', coalesce(host(inet_client_addr()), ''),
+    'user_agent', current_setting('application_name')))
+$$;
+
+-- One statement may store the keys of several calls, which are then named by key id.
+CREATE FUNCTION audit_keys_created() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+  call CONSTANT jsonb := audit_call();
+BEGIN
+  INSERT INTO audit_pending (action, key_id, actor_id, call, after)
+  SELECT CASE kind WHEN 'issued' THEN 'key.issued' ELSE 'key.imported' END, key_id, actor_id,
+    coalesce(call -> 'calls' -> key_id::text, call) || CASE WHEN request_id IS NULL THEN '{}' ELSE jsonb_build_object('request_id', request_id) END,
+    jsonb_strip_nulls(to_jsonb(added) - TG_ARGV)
+  FROM added;
+  RETURN NULL;
+END
+$$;
+
+-- For other tables: the arguments are the kind of resource, its column, the last part of the action of an update, and the columns to leave out.
+CREATE FUNCTION audit_row_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+  secrets CONSTANT text[] := TG_ARGV[3:];
+  was jsonb := to_jsonb(OLD) - secrets;
+  becomes jsonb := to_jsonb(NEW) - secrets;
+  resource_id CONSTANT text := coalesce(becomes, was) ->> TG_ARGV[1];
+  verb CONSTANT text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'DELETE' THEN 'deleted' ELSE TG_ARGV[2] END;
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    SELECT jsonb_object_agg(key, was -> key), jsonb_object_agg(key, value) INTO was, becomes
+    FROM jsonb_each(becomes) WHERE value IS DISTINCT FROM was -> key;
+  END IF;
+  INSERT INTO audit_pending (action, resource_id, call, before, after)
+  VALUES (TG_ARGV[0] || '.' || verb, resource_id, audit_call(), was, becomes);
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION audit_truncated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+BEGIN
+  INSERT INTO audit_pending (action, call) VALUES (TG_ARGV[0] || '.truncated', audit_call());
+  RETURN NULL;
+END
+$$;
+
+-- A branch for each column: to compare two rows as JSON takes twice as long.
+DO $$
+DECLARE
+  secrets CONSTANT text[] := '{digest, previous_secrets, other_digests, hash_parameters, request_id, request_fingerprint, last_used_time}';
+  columns text[];
+  branches text;
+BEGIN
+  SELECT array_agg(attname ORDER BY attnum), string_agg(format(
+    'IF NEW.%1$I IS DISTINCT FROM OLD.%1$I THEN was := was || jsonb_build_object(%1$L, OLD.%1$I);'
+    'becomes := becomes || jsonb_build_object(%1$L, NEW.%1$I); END IF;', attname), E'\n' ORDER BY attnum)
+  INTO columns, branches
+  FROM pg_attribute WHERE attrelid = 'api_keys'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL (secrets);
+  EXECUTE format($function$
+    CREATE FUNCTION audit_key_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $body$
+    DECLARE
+      was jsonb := '{}';
+      becomes jsonb := '{}';
+      action text;
+    BEGIN
+      IF TG_OP = 'DELETE' THEN
+        INSERT INTO audit_pending (action, key_id, actor_id, call, before)
+        VALUES ('key.deleted', OLD.key_id, OLD.actor_id, audit_call(), jsonb_strip_nulls(to_jsonb(OLD) - %1$L::text[]));
+        RETURN NULL;
+      END IF;
+      %2$s
+      action := CASE
+        WHEN NEW.revoke_time IS DISTINCT FROM OLD.revoke_time THEN 'key.revoked'
+        WHEN NEW.adopt_time IS DISTINCT FROM OLD.adopt_time THEN 'key.adopted'
+        WHEN NEW.digest IS DISTINCT FROM OLD.digest THEN 'key.rotated'
+        WHEN OLD.disable_time IS NULL AND NEW.disable_time IS NOT NULL THEN 'key.disabled'
+        WHEN OLD.disable_time IS NOT NULL AND NEW.disable_time IS NULL THEN 'key.enabled'
+        ELSE 'key.updated' END;
+      INSERT INTO audit_pending (action, key_id, actor_id, call, before, after)
+      VALUES (action, NEW.key_id, NEW.actor_id, audit_call(), was, becomes);
+      RETURN NULL;
+    END
+    $body$ $function$, secrets, branches);
+  EXECUTE format('CREATE TRIGGER key_change_audited AFTER DELETE OR UPDATE OF %s ON api_keys FOR EACH ROW EXECUTE FUNCTION audit_key_changed()',
+    (SELECT string_agg(quote_ident(name), ', ') FROM unnest(columns || '{digest, previous_secrets}'::text[]) AS name));
+  EXECUTE format('CREATE TRIGGER keys_created_audited AFTER INSERT ON api_keys REFERENCING NEW TABLE AS added '
+    'FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_created(%s)', (SELECT string_agg(quote_literal(name), ', ') FROM unnest(secrets) AS name));
+END
+$$;
+CREATE TRIGGER keys_truncated_audited AFTER TRUNCATE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('keys');
+
+CREATE TRIGGER signing_key_audited AFTER INSERT OR DELETE ON signing_keys
+FOR EACH ROW EXECUTE FUNCTION audit_row_changed('signing_key', 'kid', '', 'wrapped', 'tokens_expire_time');
+CREATE TRIGGER signing_key_rotation_audited AFTER UPDATE OF kid, public_jwk, create_time, retire_time ON signing_keys
+FOR EACH ROW EXECUTE FUNCTION audit_row_changed('signing_key', 'kid', 'rotated', 'wrapped', 'tokens_expire_time');
+CREATE TRIGGER signing_key_rewrap_audited AFTER UPDATE OF wrapped, wrap_key_id ON signing_keys
+FOR EACH ROW EXECUTE FUNCTION audit_row_changed('signing_key', 'kid', 'rewrapped', 'wrapped', 'tokens_expire_time');
+CREATE TRIGGER hmac_key_audited AFTER INSERT OR UPDATE OR DELETE ON hmac_keys
+FOR EACH ROW EXECUTE FUNCTION audit_row_changed('hmac_key', 'hmac_key_id', 'rewrapped', 'wrapped_key', 'slot');
+CREATE TRIGGER root_secret_audited AFTER INSERT OR UPDATE OR DELETE ON used_root_secrets
+FOR EACH ROW EXECUTE FUNCTION audit_row_changed('root_secret', 'digest_key_id', 'updated');
+CREATE TRIGGER accepted_database_audited AFTER INSERT OR UPDATE OR DELETE ON accepted_databases
+FOR EACH ROW EXECUTE FUNCTION audit_row_changed('accepted_database', 'system_identifier', 'updated');
+CREATE TRIGGER migration_audited AFTER INSERT OR UPDATE OR DELETE ON schema_migrations
+FOR EACH ROW EXECUTE FUNCTION audit_row_changed('migration', 'name', 'updated');
+
+-- The functions run as the owner: see 0006. Every role may call a new function until that is revoked.
+DO $$
+DECLARE
+  signature regprocedure;
+BEGIN
+  FOR signature IN SELECT oid FROM pg_proc WHERE proname LIKE 'audit\_%' AND pronamespace = current_schema()::regnamespace LOOP
+    EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', signature, current_schema());
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', signature);
+  END LOOP;
+END
+$$;
