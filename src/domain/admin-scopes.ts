@@ -25,6 +25,7 @@ export const ADMIN_SCOPES = [
   ...WRITE_PARTS,
   "keyhold:verify",
   "keyhold:derive",
+  "keyhold:audit",
 ] as const;
 
 export type AdminScope = (typeof ADMIN_SCOPES)[number];
