@@ -22,7 +22,7 @@ import { booleanRule, enumRule, listRule, prefixRule, stringRule, timeRule, uuid
 
 export type KeyFilter = Filter<KeyComparison>;
 
-type StringField = "name" | "actor_id" | "hint" | "created_by";
+export type StringField = "name" | "actor_id" | "hint" | "created_by";
 export type TimeField =
   | "create_time"
   | "update_time"

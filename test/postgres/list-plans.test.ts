@@ -226,7 +226,7 @@ const ORDERED: readonly [orderBy: string, filter: string, index: RegExp][] = [
 
 describe.each(ORDERED)("in the order %j with the filter %j", (orderBy, filter, index) => {
   test.each([
-    ["issued", 80],
+    ["issued", 70],
     [null, 130],
   ] as const)("any page of the kind %s is read from its index only", async (kind, pages) => {
     const first = { ...pageOf(filter, null, kind, orderBy) };

@@ -1,8 +1,8 @@
 import type { Fragment, Sql } from "postgres";
 import type { KeyStatus } from "../../domain/key.ts";
-import type { Operator } from "../../filter/expression.ts";
-import type { KeyComparison, KeyField, KeyFilter, TimeField } from "../../keys/filter.ts";
-import { joined } from "../connection/fragments.ts";
+import type { Operator, StringComparison, TimeComparison } from "../../filter/expression.ts";
+import type { KeyComparison, KeyField, KeyFilter, StringField, TimeField } from "../../keys/filter.ts";
+import { compareStrings, compareTimes, compareUuids, compileExpression } from "../connection/filter-fragments.ts";
 import { storedReason } from "../keys/rows.ts";
 
 /** What is known of the rows of a part of a list, which is ordered by `field`. */
@@ -19,37 +19,24 @@ export interface KnownRange {
  * the scan of the index of that field, also by a negated comparison.
  */
 export function compileFilter(sql: Sql, filter: KeyFilter, now: Date, known: KnownRange | null = null): Fragment {
-  switch (filter.node) {
-    case "all":
-      return sql`true`;
-    case "and":
-    case "or": {
-      const word = filter.node === "and" ? sql`AND` : sql`OR`;
-      const operands = filter.operands.map((operand) => compileFilter(sql, operand, now, known));
-      return sql`(${joined(sql, operands, word)})`;
-    }
-    case "not":
-      return sql`(NOT ${compileFilter(sql, filter.operand, now, negated(known))})`;
-    case "status":
-      return STATUS[filter.value](sql, now, known);
-    default:
-      return compileComparison(sql, filter, known);
-  }
+  const inverse = negated(known);
+  return compileExpression(sql, filter, (comparison, isNegated) =>
+    compileComparison(sql, comparison, now, isNegated ? inverse : known),
+  );
 }
 
-type PlainComparison = Exclude<KeyComparison, { node: "status" }>;
-
-function compileComparison(sql: Sql, comparison: PlainComparison, known: KnownRange | null): Fragment {
-  const { node } = comparison;
-  switch (node) {
+function compileComparison(sql: Sql, comparison: KeyComparison, now: Date, known: KnownRange | null): Fragment {
+  switch (comparison.node) {
     case "uuid":
       return compareIds(sql, comparison.operator, comparison.value);
     case "string":
-      return compareField(sql, comparison, known);
+      return compareStringField(sql, comparison, known);
     case "prefix":
       return comparePrefix(sql, comparison.value, known);
     case "time":
-      return compareTimes(sql, comparison, known);
+      return compareTimeField(sql, comparison, known);
+    case "status":
+      return STATUS[comparison.value](sql, now, known);
     case "kind":
       return sql`(kind = ${comparison.value})`;
     case "reason":
@@ -69,15 +56,16 @@ function compileComparison(sql: Sql, comparison: PlainComparison, known: KnownRa
   }
 }
 
-/** Compares UUIDs by their bytes, like the list indexes (migration 0003); equality uses the primary key. */
+/** Compares key ids by their bytes, like the list indexes (migration 0003); equality uses the primary key. */
 export function compareIds(sql: Sql, operator: Operator, keyId: string): Fragment {
-  if (operator === "=") return sql`(key_id = ${keyId})`;
-  return sql`(uuid_send(key_id) ${sql.unsafe(operator)} uuid_send(${keyId}))`;
+  return compareUuids(sql, sql`key_id`, operator, keyId);
 }
 
-type StringComparison = Extract<KeyComparison, { node: "string" }>;
-
-function compareField(sql: Sql, { field, operator, value }: StringComparison, known: KnownRange | null): Fragment {
+function compareStringField(
+  sql: Sql,
+  { field, operator, value }: StringComparison<StringField>,
+  known: KnownRange | null,
+): Fragment {
   const condition = compareStrings(sql, sql`${sql(field)}`, operator, value);
   if (field === "created_by") return sql`(created_by IS NOT NULL AND ${condition})`;
   return bounding(sql, condition, field, operator, known);
@@ -89,7 +77,7 @@ const AFTER_ANY = "\u{10FFFF}".repeat(256);
 function comparePrefix(sql: Sql, prefix: string, known: KnownRange | null): Fragment {
   if (known?.field !== "name") return sql`starts_with(name, ${prefix})`;
   const bound = (operator: Operator, value: string) =>
-    compareField(sql, { node: "string", field: "name", operator, value }, known);
+    compareStringField(sql, { node: "string", field: "name", operator, value }, known);
   const from = bound(">=", prefix);
   const to = bound("<=", prefix + AFTER_ANY);
   return sql`(starts_with(name, ${prefix}) IS TRUE AND ${from} AND ${to})`;
@@ -115,17 +103,12 @@ function bounding(
   return isPassed ? sql`(${condition} IS TRUE)` : condition;
 }
 
-/** Orders by code point, independent of the collation of the column; equality uses an index. */
-function compareStrings(sql: Sql, operand: Fragment, operator: Operator, value: string): Fragment {
-  if (operator === "=") return sql`(${operand} = ${value})`;
-  return sql`(${operand} COLLATE "C" ${sql.unsafe(operator)} ${value})`;
-}
-
-type TimeComparison = Extract<KeyComparison, { node: "time" }>;
-
-/** The value is sent as text: the driver would convert it to a `Date`, which has no microseconds. */
-function compareTimes(sql: Sql, { field, operator, value }: TimeComparison, known: KnownRange | null): Fragment {
-  const comparison = sql`(${timeOf(sql, field)} ${sql.unsafe(operator)} ${value}::text::timestamptz)`;
+function compareTimeField(
+  sql: Sql,
+  { field, operator, value }: TimeComparison<TimeField>,
+  known: KnownRange | null,
+): Fragment {
+  const comparison = compareTimes(sql, timeOf(sql, field), operator, value);
   return sql`(${isPresent(sql, field, known)} AND ${bounding(sql, comparison, field, operator, known)})`;
 }
 
