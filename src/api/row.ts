@@ -1,4 +1,5 @@
 import type { DescMethodUnary, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type { AuditContext } from "../audit/log.ts";
 import type { Policy } from "../domain/admin-scopes.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
@@ -13,6 +14,7 @@ import type { VerificationRequest } from "../verify/verify.ts";
 import type { Call } from "./rpc.ts";
 
 export interface ApiContext {
+  readonly audit: AuditContext;
   readonly keys: KeysContext;
   readonly derive: DeriveContext;
   readonly hmacKeys: HmacKeysContext;

@@ -70,9 +70,9 @@ function valueCheck(field: DescField, { type, required }: FieldRules): Check {
     return field.fieldKind === "list" ? listCheck(field, type) : mapCheck(field, type);
   }
   if (type.case === "string") return textCheck(type.value);
-  if (type.case === "int32") {
+  if (type.case === "int32" || type.case === "int64") {
     const { value: min = Number.NEGATIVE_INFINITY } = type.value.greaterThan;
-    return ruleCheck<number>([[(value) => value >= min, `must be at least ${min}`, "OUT_OF_RANGE"]]);
+    return ruleCheck<number | bigint>([[(value) => value >= min, `must be at least ${min}`, "OUT_OF_RANGE"]]);
   }
   if (type.case === "enum" && type.value.definedOnly && field.enum !== undefined) {
     const { value: defined } = field.enum;

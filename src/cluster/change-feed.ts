@@ -9,6 +9,8 @@ export type FeedEvent =
   | { readonly type: "signing_keys" }
   /** How imported hashes are looked up has changed. */
   | { readonly type: "hash_schemes" }
+  /** The audit log has this number of events. */
+  | { readonly type: "audit_log"; readonly size: number }
   /** Anything may have changed. */
   | { readonly type: "everything" }
   /** A node asks all others to acknowledge that they have received every change committed before this. */

@@ -31,7 +31,7 @@ export async function createHmacKey(
   const wrapped = wrapSecret(secret, hmacKeyOf({ hmacKeyId }), ring.current, random);
   const key = { hmacKeyId, createTime: new Date(clock.now()), createdBy: callerName(principal) };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (await store.add({ ...key, ...wrapped })) return { ...key, notAdoptedCount: 0 };
+    if (await store.add({ ...key, ...wrapped }, principal)) return { ...key, notAdoptedCount: 0 };
     const existing = await store.find(hmacKeyId);
     if (existing === null) continue;
     if (!equalBytes(unwrapHmacKey(existing, ring), secret)) {
@@ -60,7 +60,7 @@ export async function deleteHmacKey(
   hmacKeyId: string,
 ): Promise<void> {
   requireUnrestricted(principal);
-  const outcome = await store.delete(hmacKeyId);
+  const outcome = await store.delete(hmacKeyId, principal);
   if (outcome === "deleted") return;
   // An id that does not exist may be a secret in the wrong place.
   if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", "no such HMAC key");

@@ -1,3 +1,4 @@
+import type { Principal } from "../domain/principal.ts";
 import type { HashAlgorithm } from "../domain/raw-key-hash.ts";
 import type { Wrapped } from "../domain/wrapped-secret.ts";
 
@@ -47,12 +48,12 @@ export interface NewUnused {
 /** Stores HMAC keys. A change resolves when it is propagated. */
 export interface HmacKeyStore {
   /** Returns whether the key is stored; false if there is one with its id, or as many as there may be. */
-  add(key: HmacKeyRecord): Promise<boolean>;
+  add(key: HmacKeyRecord, principal: Principal): Promise<boolean>;
   find(hmacKeyId: string): Promise<HmacKeyRecord | null>;
   /** Lists all with the number of keys that were imported by each and are not adopted, ordered by id. */
   list(): Promise<ListedHmacKey[]>;
   /** Deletes the key and its schemes, unless a key has one of them. */
-  delete(hmacKeyId: string): Promise<"deleted" | "absent" | "in use">;
+  delete(hmacKeyId: string, principal: Principal): Promise<"deleted" | "absent" | "in use">;
 }
 
 export type ListedHmacKey = Pick<HmacKeyRecord, "hmacKeyId" | "createTime" | "createdBy"> & {

@@ -51,7 +51,7 @@ export function reserved(context: VerifyContext, { reserved }: Resources["reader
 
 export function createApi(
   { issuer, tokenLimits }: Config,
-  { keys, reader, rings, hashing }: Resources,
+  { keys, reader, rings, hashing, audit }: Resources,
   signing: Signing,
   context: VerifyContext,
   isStopping: () => boolean,
@@ -61,6 +61,7 @@ export function createApi(
   const of = (all: VerifyContext, { restrictions }: Principal) => restrictedTo(all, restrictions);
   return {
     keys,
+    audit,
     derive: {
       ...{ clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
       cacheToken: (credential, parent) => tokenCacher(context, credential, parent),

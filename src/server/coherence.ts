@@ -17,6 +17,7 @@ export class Coherence {
     digests: 0,
     signing_keys: 0,
     hash_schemes: 0,
+    audit_log: 0,
     everything: 0,
     forgotten: 0,
   };
@@ -27,6 +28,8 @@ export class Coherence {
   /** The cache that changes of keys invalidate. */
   cache: Pick<VerificationCache, "invalidate" | "clear"> | undefined;
   onSigningKeys: () => void = () => {};
+  /** Called with the size of the audit log when events have been added; null: this node has made a change. */
+  onAuditLog: (size: number | null) => void = () => {};
 
   constructor(config: Config, databaseUrl: string, options: Pick<MembershipOptions, "onDisconnect" | "log">) {
     const { databaseListenUrl, leaseTtl, staleGrace } = config;
@@ -52,6 +55,7 @@ export class Coherence {
     else if (change.type === "digests") this.cache?.invalidate({ keyIds: [], digests: change.digests });
     else if (change.type === "everything") this.#invalidateAll();
     else if (change.type === "hash_schemes") this.hashSchemesVersion++;
+    else if (change.type === "audit_log") this.onAuditLog(change.size);
     else {
       this.signingKeysVersion++;
       this.onSigningKeys();

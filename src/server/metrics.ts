@@ -1,3 +1,4 @@
+import type { AuditFeed } from "../audit/feed.ts";
 import { CallLimits, type Limiters } from "../auth/call-limits.ts";
 import { DatabaseRejectedError } from "../cluster/history.ts";
 import { type CredentialType, type Verdict, verificationErrorOf } from "../domain/verdict.ts";
@@ -30,6 +31,8 @@ export class Instruments {
   staleVerdicts = 0;
   /** Admin tokens in use by state; null before they are read. */
   expiringTokens: { readonly expiring: number; readonly expired: number } | null = null;
+  /** `lag` is in milliseconds. */
+  readonly audit = { events: 0, lag: 0 };
   readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
   constructor(limiters: Limiters) {
@@ -47,6 +50,7 @@ export class Instruments {
 
 export interface Measured {
   readonly resources: Resources;
+  readonly feed: AuditFeed;
   readonly signing: Signing;
   readonly lastUsed: LastUsed;
   readonly isReady: () => boolean;
@@ -71,7 +75,20 @@ export function metricsOf(measured: Measured): AnyFamily[] {
     ...clusterMetrics(measured),
     ...databaseMetrics(measured.resources),
     ...backgroundMetrics(measured),
+    ...auditMetrics(measured),
     ...(measured.uncaught === undefined ? [] : [uncaughtMetric(measured.uncaught)]),
+  ];
+}
+
+function auditMetrics({ feed, meters: { audit } }: Measured): Family[] {
+  return [
+    counter("keyhold_audit_events_total", "Events that this server has added to the audit log.", () => audit.events),
+    gauge(
+      "keyhold_audit_lag_seconds",
+      "How long the oldest event of the last run waited before it was added to the audit log.",
+      () => seconds(audit.lag),
+    ),
+    gauge("keyhold_audit_watchers", "Calls of WatchAuditEvents.", () => feed.watchers),
   ];
 }
 

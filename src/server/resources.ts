@@ -1,3 +1,4 @@
+import type { AuditContext } from "../audit/log.ts";
 import type { MembershipLog } from "../cluster/membership.ts";
 import { type CredentialShapes, looksLikeOurs } from "../credential/kinds.ts";
 import type { ChangeObserver } from "../domain/change.ts";
@@ -5,6 +6,7 @@ import type { KeysContext } from "../keys/ports.ts";
 import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
 import type { Tracing } from "../observability/tracing.ts";
+import { createAuditStore } from "../postgres/audit/audit-store.ts";
 import { createBulkStore } from "../postgres/bulk-store.ts";
 import { type Commit, invalidating, observed, propagating } from "../postgres/cluster/change-committer.ts";
 import { ConnectBackoff } from "../postgres/connection/connect-backoff.ts";
@@ -135,7 +137,10 @@ function assemble(
   const ofKeys = (commit: Commit) =>
     observed(
       invalidating(commit, (change) => reader.invalidate(change)),
-      onChanges,
+      (changes) => {
+        onChanges(changes);
+        coherence.onAuditLog(null);
+      },
     );
   const changes = ofKeys(propagated);
   const hashing = createHashing({
@@ -165,13 +170,14 @@ function assemble(
     renewed,
   };
   const storeAdoption = createAdoptionStore(changes, clock);
+  const audit: AuditContext = { store: createAuditStore({ database, lists }), clock, rings };
   return {
     database,
     /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */
     lists,
     /** Runs the statement with which keys are found for verification, past the cache. */
     probeReads,
-    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption },
+    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption, audit },
   };
 }
 

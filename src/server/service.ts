@@ -2,6 +2,7 @@ import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
 import { introspectBy } from "../api/introspection.ts";
 import { implementRpcs } from "../api/v2alpha1/rpcs.ts";
+import type { AuditFeed } from "../audit/feed.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
 import { createAdopter } from "../hashing/adopter.ts";
 import { systemMonotonic } from "../lib/clock.ts";
@@ -20,6 +21,7 @@ import { recentCredentials } from "../verify/cache/recent-credentials.ts";
 import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
 import { createApi, createVerifyContext, reserved, strictly } from "./api.ts";
+import { createAuditFeed, startAuditJob } from "./audit.ts";
 import { configuredGuard, createLimiters } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
 import { gatewayOptions } from "./gateways.ts";
@@ -78,6 +80,7 @@ export async function serve(
     onStale: staleVerdicts(config, resources, meters, logger),
   };
   let isStopping = false;
+  const feed = createAuditFeed(resources);
   const api = createApi(config, resources, signing, counted, () => isStopping);
   const { isCoherent } = resources.coherence;
   const reads = createReadProbe({
@@ -112,7 +115,7 @@ export async function serve(
     bodyBudget: new BodyBudget(config.requestBufferBytes ?? defaultRequestBuffer(options.workers?.().configured)),
     ...options,
   });
-  const jobs = startJobs(resources, signing, lastUsed, meters, logger);
+  const jobs = startJobs(resources, feed, signing, lastUsed, meters, logger);
   onFailure.defer(() => jobs.stop());
   const close = async () => {
     isStopping = true;
@@ -131,7 +134,7 @@ export async function serve(
     void checkReadiness();
     return !isStopping && isCoherent() && reads.works() && signing.activeAlgorithm !== null;
   };
-  const measured = { resources, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
+  const measured = { resources, feed, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
   const metrics = createSource(metricsOf(measured), metricLabels);
   // From here on, `close` stops what was opened.
   onFailure.move();
@@ -177,12 +180,15 @@ function staleVerdicts(
 }
 
 function startJobs(
-  { coherence, database, keys: { clock }, hashing }: Resources,
+  resources: Resources,
+  feed: AuditFeed,
   signing: Signing,
   lastUsed: LastUsed,
   meters: Instruments,
   log: FastifyBaseLogger,
 ): Jobs {
+  const { coherence, database, keys, hashing } = resources;
+  const { clock } = keys;
   const jobs = createJobs({ clock, monotonic: systemMonotonic, log });
   const reloadSigningKeys = jobs.start({
     name: "signing_keys",
@@ -205,6 +211,7 @@ function startJobs(
     failureMessage: "unused hash formats could not be removed",
     run: async () => void (await hashing.removeUnused()),
   });
+  startAuditJob(jobs, feed, resources, meters);
   const readAdminTokens = jobs.start({
     name: "admin_tokens",
     interval: 600_000,

@@ -2,6 +2,7 @@ import type { DescMessage, DescMethodUnary } from "@bufbuild/protobuf";
 import { beforeAll, expect, test } from "vitest";
 import { HashAlgorithm } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
@@ -49,6 +50,7 @@ beforeAll(() => suite.sql.unsafe(`${FAILING_TRIGGER}; ${FAILING_POLICY}`));
 
 const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
+const { method: auditEvents } = AuditService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 
@@ -120,7 +122,7 @@ function fails<O extends DescMessage>(
 const aKey = { key_id: "<id>" };
 
 /** Reasons that take too long to provoke over every protocol; test/cluster covers them over some. */
-const SLOW = ["CHANGE_UNCONFIRMED"] as const;
+const SLOW = ["CHANGE_UNCONFIRMED", "AUDIT_SEQ_OUT_OF_RANGE", "WATCH_TOO_SLOW"] as const;
 
 /** A reason that test/auth/rate-limits.test.ts covers over every protocol; here it would affect all other calls. */
 type Limited = "RATE_LIMITED";
@@ -168,6 +170,14 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
       code: "ALREADY_EXISTS",
       message: expect.stringMatching(/^lookup_prefix: belongs to another key that is not adopted; /),
       violations: { lookup_prefix: expect.stringContaining("use a longer prefix") },
+    },
+  ),
+  AUDIT_EVENT_NOT_FOUND: fails(
+    auditEvents.getAuditEvent,
+    (call) => call(auditEvents.getAuditEvent, { seq: 2n ** 62n }),
+    {
+      code: "NOT_FOUND",
+      message: expect.stringMatching(/^the audit log has no event /),
     },
   ),
   HMAC_KEY_NOT_FOUND: fails(

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import {
   acknowledgementText,
   barrierText,
+  CHANGES_CHANNEL,
   echoText,
   parseFeedEvent,
 } from "../../src/postgres/cluster/change-feed-events.ts";
@@ -17,9 +18,9 @@ test.each([
   [acknowledgementText(ID, 8), { type: "acknowledgement", from: ID, number: 8 }],
   [echoText(9), { type: "echo", number: 9 }],
 ])("%s is parsed", (text, event) => {
-  expect(parseFeedEvent(text)).toEqual(event);
+  expect(parseFeedEvent(CHANGES_CHANNEL, text)).toEqual(event);
 });
 
 test.each(["", "keys", "something new"])("the unknown event %o invalidates everything", (text) => {
-  expect(parseFeedEvent(text)).toEqual({ type: "everything" });
+  expect(parseFeedEvent(CHANGES_CHANNEL, text)).toEqual({ type: "everything" });
 });

@@ -8,7 +8,7 @@ import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/cluster/leases.ts";
 import { listNodes } from "../../src/postgres/cluster/nodes.ts";
 import { createFindKeys, createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
-import { RIGHTS, readRights } from "../../src/postgres/migrations/rights.ts";
+import { FUNCTIONS, RIGHTS, readRights } from "../../src/postgres/migrations/rights.ts";
 import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/signing/root-secret-use.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
@@ -146,9 +146,9 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "UPDATE on signing_keys": () => rotateSigningKey(resources.signing),
   "DELETE on signing_keys": () => resources.signing.store.revoke("of no key", null, NOW),
   "SELECT on hmac_keys": () => hashing().hmacKeys.store.list(),
-  "INSERT on hmac_keys": () => hashing().hmacKeys.store.add(HMAC_KEY),
+  "INSERT on hmac_keys": () => hashing().hmacKeys.store.add(HMAC_KEY, operator),
   "UPDATE on hmac_keys": () => hashing().rewrap.store.rewrapHmacKey("of no key", HMAC_KEY, "k"),
-  "DELETE on hmac_keys": () => hashing().hmacKeys.store.delete("of no key"),
+  "DELETE on hmac_keys": () => hashing().hmacKeys.store.delete("of no key", operator),
   "SELECT on hash_schemes": () => hashing().formats.reload(),
   "INSERT on hash_schemes": () => hashing().formats.schemeId({ ...SCHEME, prefix: randomUUID() }),
   "UPDATE on hash_schemes": () => hashing().rewrap.store.rewrapAffixes(0, HMAC_KEY, "k"),
@@ -176,11 +176,15 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on accepted_databases": () => feed(async () => undefined),
   "INSERT on accepted_databases": () => acceptDatabase(resources.database),
   "SELECT on schema_migrations": async () => (await open()).close(),
+  "SELECT on audit_events": () => resources.audit.store.read(0, 1),
+  "SELECT on audit_log": () => resources.audit.store.bounds(),
+  "EXECUTE on FUNCTION audit_sequence(integer)": () => resources.audit.store.sequence(),
 };
 
 test("a server has only the rights that it needs", () => {
   const granted = Object.entries(RIGHTS).flatMap(([name, rights]) => rights.map((right) => `${right} on ${name}`));
-  expect(Object.keys(NEEDED).sort()).toEqual(granted.sort());
+  const functions = FUNCTIONS.map((signature) => `EXECUTE on FUNCTION ${signature}`);
+  expect(Object.keys(NEEDED).sort()).toEqual([...granted, ...functions].sort());
 });
 
 test.each(table(Object.entries(NEEDED)))(

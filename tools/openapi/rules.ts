@@ -33,7 +33,8 @@ function keywordsOf({ type }: FieldRules): JsonObject {
     case "string":
       return ofString(type.value);
     case "int32":
-      return type.value.greaterThan.case === "gte" ? { minimum: type.value.greaterThan.value } : {};
+    case "int64":
+      return type.value.greaterThan.case === "gte" ? { minimum: Number(type.value.greaterThan.value) } : {};
     case "repeated":
       return defined({ minItems: type.value.minItems, maxItems: type.value.maxItems });
     case "map": {

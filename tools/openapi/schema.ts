@@ -11,12 +11,14 @@ const WELL_KNOWN: Readonly<Record<string, JsonObject>> = {
   "google.protobuf.Timestamp": { type: "string", format: "date-time" },
   "google.protobuf.Struct": { type: "object", additionalProperties: true },
   "google.protobuf.FieldMask": { type: "string" },
+  "google.protobuf.Value": { description: "Any JSON value." },
 };
 
 const SCALARS: Readonly<Partial<Record<ScalarType, JsonObject>>> = {
   [ScalarType.STRING]: { type: "string" },
   [ScalarType.BOOL]: { type: "boolean" },
   [ScalarType.INT32]: { type: "integer", format: "int32" },
+  [ScalarType.INT64]: { type: "string", format: "int64" },
 };
 
 /** Messages and times that every answer of their kind has: Protobuf cannot say so. The tests compare with real answers. */
@@ -26,6 +28,8 @@ const ALWAYS_SET: ReadonlySet<string> = new Set([
   "DeriveTokenResponse.token",
   "DerivedToken.expire_time",
   "ApiKey.create_time",
+  "AuditEvent.time",
+  "AuditEvent.caller",
   "ApiKey.update_time",
   "IssuedApiKey.create_time",
   "IssuedApiKey.update_time",

@@ -1,5 +1,6 @@
 import type { DescMethod, DescMethodUnary, DescService } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -7,6 +8,7 @@ import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_k
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
 import type { ApiContext, Implementation, RpcRow, ServiceRows, TableRow } from "../row.ts";
 import { apiKeys } from "./api-keys.ts";
+import { audit } from "./audit.ts";
 import { hmacKeys } from "./hmac-keys.ts";
 import { importedApiKeys } from "./imported-api-keys.ts";
 import { issuedApiKeys } from "./issued-api-keys.ts";
@@ -19,6 +21,7 @@ export const SERVICES = [
   ApiKeysService,
   SelfServiceService,
   DerivedKeysService,
+  AuditService,
 ] as const;
 
 const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
@@ -28,6 +31,7 @@ const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
   ...tableOf(ApiKeysService, apiKeys),
   ...tableOf(SelfServiceService, selfService),
   ...tableOf(DerivedKeysService, derivedKeys),
+  ...tableOf(AuditService, audit),
 ]);
 
 function tableOf<S extends DescService>({ methods }: S, rows: ServiceRows<S>): [DescMethod, RpcRow][] {

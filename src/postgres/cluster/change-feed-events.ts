@@ -3,6 +3,9 @@ import type { FeedEvent } from "../../cluster/change-feed.ts";
 /** Channel that every node listens to. The triggers in the migrations send to it. */
 export const CHANGES_CHANNEL = "keyhold_changes";
 
+/** The channel of the sequencer (`audit_sequence`, migration 0026). Not that of changes, whose unknown texts make a node drop its cache. */
+export const AUDIT_CHANNEL = "keyhold_audit";
+
 /** Returns the channel that one session listens to. */
 export function sessionChannel(sessionId: string): string {
   return `keyhold_${sessionId}`;
@@ -13,7 +16,8 @@ export const acknowledgementText = (from: string, number: number) => `acknowledg
 export const echoText = (number: number) => `echo ${number}`;
 
 /** Parses a notification. An unknown one was sent by a later version and means that anything may have changed. */
-export function parseFeedEvent(payload: string): FeedEvent {
+export function parseFeedEvent(channel: string, payload: string): FeedEvent {
+  if (channel === AUDIT_CHANNEL) return { type: "audit_log", size: Number(payload) };
   const [type = "", first = "", second = ""] = payload.split(" ");
   switch (type) {
     case "key":

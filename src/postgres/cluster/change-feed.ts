@@ -16,7 +16,13 @@ import { databaseError } from "../connection/errors.ts";
 import { firstRow } from "../connection/first-row.ts";
 import { type Opening, openPrimary } from "../connection/primary.ts";
 import { lsn, positionColumns, systemIdentifier, timeline } from "../connection/server-position.ts";
-import { acknowledgementText, CHANGES_CHANNEL, parseFeedEvent, sessionChannel } from "./change-feed-events.ts";
+import {
+  AUDIT_CHANNEL,
+  acknowledgementText,
+  CHANGES_CHANNEL,
+  parseFeedEvent,
+  sessionChannel,
+} from "./change-feed-events.ts";
 import { leaseColumns } from "./leases.ts";
 
 /**
@@ -62,8 +68,8 @@ class Session implements FeedSession {
       statementTimeout: STATEMENT_TIMEOUT,
       prepare: true,
       applicationName: "keyhold feed",
-      onNotification: (_channel, payload) => {
-        if (!this.#ended.signal.aborted) listener.onEvent(parseFeedEvent(payload));
+      onNotification: (channel, payload) => {
+        if (!this.#ended.signal.aborted) listener.onEvent(parseFeedEvent(channel, payload));
       },
       onClose: () => this.end(new Error("the connection was closed")),
     });
@@ -71,7 +77,7 @@ class Session implements FeedSession {
 
   async listen(timeout: number): Promise<void> {
     const timer = setTimeout(() => this.end(new Error("the database did not respond in time")), timeout);
-    const channels = [CHANGES_CHANNEL, sessionChannel(this.id)];
+    const channels = [CHANGES_CHANNEL, AUDIT_CHANNEL, sessionChannel(this.id)];
     const statements = channels.map((channel) => `LISTEN "${channel}"`).join("; ");
     try {
       this.#sql = await this.#run(this.#opening.ready);

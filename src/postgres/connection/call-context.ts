@@ -1,3 +1,4 @@
+import type { CallRecord } from "../../audit/event.ts";
 import { callerName, localOperator, type Principal } from "../../domain/principal.ts";
 import { nodeName, processUser } from "../../lib/node-name.ts";
 
@@ -8,24 +9,6 @@ export const CALL_SETTING = "keyhold.call";
 const MAX_USER_AGENT = 256;
 
 const NODE = nodeName();
-
-/** The call of an event in the audit log, as stored. Absent: empty. */
-export interface CallRecord {
-  /** Such as `admin-token:<key_id>`. */
-  readonly caller: string;
-  readonly method: string;
-  readonly subject: string;
-  readonly key_id?: string;
-  readonly issuer?: string;
-  readonly rpc?: string;
-  readonly peer_ip?: string;
-  readonly client_ip?: string;
-  readonly user_agent?: string;
-  readonly call_id?: string;
-  /** AIP-155. */
-  readonly request_id?: string;
-  readonly node?: string;
-}
 
 /** Returns who makes a change, and from where, for its event. Contains no secret. */
 function callRecord(principal: Principal, requestId?: string): CallRecord {

@@ -1,6 +1,7 @@
 import type { Fragment, Sql } from "postgres";
 import type { HmacKeyRecord, HmacKeyStore, ListedHmacKey } from "../../hashing/store.ts";
 import { type Commit, commitRow } from "../cluster/change-committer.ts";
+import { callContext } from "../connection/call-context.ts";
 import { isForeignKeyViolation } from "../connection/errors.ts";
 import type { Database } from "../connection/pool.ts";
 import { withServer } from "../connection/server-position.ts";
@@ -23,12 +24,13 @@ export function createHmacKeyStore(
     return rows[0] ?? null;
   };
   return {
-    add: (key) => change("hmac_keys.add", (sql) => addKey(sql, key)),
+    add: (key, principal) => change("hmac_keys.add", (sql) => addKey(sql, key, callContext(principal))),
     find,
     list: () => lists.run(listKeys, "hmac_keys.list"),
-    delete: async (hmacKeyId) => {
+    delete: async (hmacKeyId, principal) => {
+      const deletion = (sql: Sql) => deleteKey(sql, hmacKeyId, callContext(principal));
       try {
-        if (await change("hmac_keys.delete", (sql) => deleteKey(sql, hmacKeyId))) return "deleted";
+        if (await change("hmac_keys.delete", deletion)) return "deleted";
       } catch (error) {
         // A key was imported with it at the same time.
         if (isForeignKeyViolation(error)) return "in use";
@@ -40,14 +42,18 @@ export function createHmacKeyStore(
 }
 
 /** Adds nothing if the id is taken, or no slot is free. */
-function addKey(sql: Sql, { hmacKeyId, wrapped, wrapKeyId, createTime, createdBy }: HmacKeyRecord): Fragment {
+function addKey(
+  sql: Sql,
+  { hmacKeyId, wrapped, wrapKeyId, createTime, createdBy }: HmacKeyRecord,
+  call: string,
+): Fragment {
   const insertion = sql`
     INSERT INTO hmac_keys (hmac_key_id, slot, wrapped_key, wrap_key_id, create_time, created_by)
     SELECT ${hmacKeyId}::text, min(free), ${wrapped}::bytea, ${wrapKeyId}::text, ${createTime}::timestamptz, ${createdBy}::text
     FROM generate_series(1, 100) AS free WHERE NOT EXISTS (SELECT FROM hmac_keys WHERE slot = free) HAVING count(*) > 0
     ON CONFLICT DO NOTHING
     RETURNING hmac_key_id`;
-  return withServer<Fragment>(sql, insertion);
+  return withServer<Fragment>(sql, insertion, sql``, call);
 }
 
 function listKeys(sql: Sql): PromiseLike<ListedHmacKey[]> {
@@ -60,7 +66,7 @@ function listKeys(sql: Sql): PromiseLike<ListedHmacKey[]> {
 }
 
 /** Deletes the key with its schemes that no API key has, if these are all of its schemes. */
-function deleteKey(sql: Sql, hmacKeyId: string): Fragment {
+function deleteKey(sql: Sql, hmacKeyId: string, call: string): Fragment {
   const unused = sql`
     unused AS (
       DELETE FROM hash_schemes
@@ -72,5 +78,5 @@ function deleteKey(sql: Sql, hmacKeyId: string): Fragment {
     WHERE hmac_key_id = ${hmacKeyId}
       AND (SELECT count(*) FROM hash_schemes WHERE hmac_key_id = ${hmacKeyId}) = (SELECT count(*) FROM unused)
     RETURNING hmac_key_id`;
-  return withServer<Fragment>(sql, deletion, unused);
+  return withServer<Fragment>(sql, deletion, unused, call);
 }

@@ -4,7 +4,8 @@
 -- Events that have no place in the log yet. The id is drawn while the changed row is locked: events of one key have the order of its commits.
 CREATE TABLE audit_pending (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  time timestamptz NOT NULL DEFAULT clock_timestamp(),
+  -- With the precision of the API.
+  time timestamptz NOT NULL DEFAULT date_trunc('milliseconds', clock_timestamp()),
   action text NOT NULL,
   -- The API key; null: the event is about something else.
   key_id uuid,
@@ -40,14 +41,19 @@ CREATE INDEX audit_events_caller ON audit_events (caller, time, seq);
 CREATE TABLE audit_log (size bigint NOT NULL);
 INSERT INTO audit_log VALUES (0);
 
--- Assigns `seq` to at most this many committed events, and returns their number. Each statement of the function has a snapshot of its own (READ
+-- Assigns `seq` to at most this many committed events, and returns their number, and the milliseconds for which the first has waited. Each statement of the function has a snapshot of its own (READ
 -- COMMITTED; PostgreSQL docs, 38.7), so the second one sees what the last holder of the lock has committed.
-CREATE FUNCTION audit_sequence(max_events integer) RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET enable_seqscan = off AS $$
+CREATE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag integer) LANGUAGE plpgsql SECURITY DEFINER
+SET enable_seqscan = off AS $$
 DECLARE
   first bigint;
-  assigned integer;
 BEGIN
-  IF NOT EXISTS (SELECT FROM audit_pending ORDER BY id LIMIT 1) THEN RETURN 0; END IF;
+  assigned := 0;
+  SELECT extract(epoch FROM clock_timestamp() - time) * 1000 INTO lag FROM audit_pending ORDER BY id LIMIT 1;
+  IF NOT FOUND THEN
+    lag := 0;
+    RETURN;
+  END IF;
   SELECT size INTO STRICT first FROM audit_log FOR UPDATE;
   WITH taken AS (
     DELETE FROM audit_pending WHERE id = ANY (ARRAY (SELECT id FROM audit_pending ORDER BY id LIMIT max_events)) RETURNING *
@@ -60,7 +66,6 @@ BEGIN
     UPDATE audit_log SET size = first + assigned;
     PERFORM pg_notify('keyhold_audit', (first + assigned)::text);
   END IF;
-  RETURN assigned;
 END
 $$;
 
@@ -178,6 +183,8 @@ DECLARE
 BEGIN
   FOR signature IN SELECT oid FROM pg_proc WHERE proname LIKE 'audit\_%' AND pronamespace = current_schema()::regnamespace LOOP
     EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', signature, current_schema());
+    -- The times in JSON.
+    EXECUTE format('ALTER FUNCTION %s SET TimeZone = ''UTC''', signature);
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', signature);
   END LOOP;
 END

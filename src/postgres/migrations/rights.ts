@@ -20,9 +20,14 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   schema_migrations: ["SELECT"],
   // Written by triggers, which run as the owner.
   raw_key_digests: ["SELECT"],
+  audit_events: ["SELECT"],
+  audit_log: ["SELECT"],
 };
 
 const TABLES = Object.keys(RIGHTS);
+
+/** Functions that a server calls itself. They run as the owner. */
+export const FUNCTIONS: readonly string[] = ["audit_sequence(integer)"];
 
 /** The rights that a role has, lacks or does not need. */
 export interface RoleRights {
@@ -72,7 +77,8 @@ function grants({ schema, database, ownsSchema, ownsDatabase }: Place, role: str
     `GRANT USAGE ON SCHEMA ${quoted(schema)} TO ${role}`,
   ];
   const ofDatabase = `GRANT CONNECT ON DATABASE ${quoted(database)} TO ${role}`;
-  return [...(ownsSchema ? ofSchema : []), ...(ownsDatabase ? [ofDatabase] : []), ...tables];
+  const functions = FUNCTIONS.map((signature) => `GRANT EXECUTE ON FUNCTION ${quoted(schema)}.${signature} TO ${role}`);
+  return [...(ownsSchema ? ofSchema : []), ...(ownsDatabase ? [ofDatabase] : []), ...tables, ...functions];
 }
 
 /** Returns whether the current role may create or migrate the schema. */
@@ -93,10 +99,13 @@ export async function readRights(sql: Sql): Promise<RoleRights> {
       has_schema_privilege(current_schema(), 'CREATE') AS "mayCreate"`;
   const held = await sql<{ name: string; isHeld: boolean }[]>`
     SELECT "right" || ' on ' || name AS name, has_table_privilege(name::regclass, "right") AS "isHeld"
-    FROM unnest(${TABLES}::text[]) AS name, unnest(${ALL_RIGHTS}::text[]) AS "right"`;
-  const needed = new Set(
-    Object.entries(RIGHTS).flatMap(([table, rights]) => rights.map((one) => `${one} on ${table}`)),
-  );
+    FROM unnest(${TABLES}::text[]) AS name, unnest(${ALL_RIGHTS}::text[]) AS "right"
+    UNION ALL
+    SELECT 'EXECUTE on ' || name, has_function_privilege(name::regprocedure, 'EXECUTE') FROM unnest(${[...FUNCTIONS]}::text[]) AS name`;
+  const needed = new Set([
+    ...Object.entries(RIGHTS).flatMap(([table, rights]) => rights.map((one) => `${one} on ${table}`)),
+    ...FUNCTIONS.map((signature) => `EXECUTE on ${signature}`),
+  ]);
   const role = firstRow(rows);
   return {
     ...role,

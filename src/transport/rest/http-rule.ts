@@ -47,6 +47,9 @@ function readRule(method: DescMethodUnary, { pattern, body, responseBody }: Http
   return { httpMethod: pattern.case.toUpperCase(), template, variables, body: readBodyRule(method, body) };
 }
 
+/** The types whose JSON is a string (ProtoJSON). */
+const AS_TEXT: ReadonlySet<ScalarType> = new Set([ScalarType.STRING, ScalarType.INT64]);
+
 /** Returns the path from a field of the request to the field of a nested message. */
 function pathOf(method: DescMethodUnary, fieldPath: string): readonly DescField[] {
   let parent: DescMessage | undefined = method.input;
@@ -57,8 +60,8 @@ function pathOf(method: DescMethodUnary, fieldPath: string): readonly DescField[
   });
   const leaf = path.at(-1);
   const isComplete = path.length === fieldPath.split(".").length;
-  if (!isComplete || leaf?.fieldKind !== "scalar" || leaf.scalar !== ScalarType.STRING) {
-    throw new Error(`${method}: the path variable ${fieldPath} is not a string field of the request`);
+  if (!isComplete || leaf?.fieldKind !== "scalar" || !AS_TEXT.has(leaf.scalar)) {
+    throw new Error(`${method}: the path variable ${fieldPath} is neither a string nor an int64 field of the request`);
   }
   return path;
 }

@@ -63,7 +63,7 @@ function isWritable(field: DescField): boolean {
 function fromText({ scalar }: DescField, text: string): JsonValue | undefined {
   if (scalar === ScalarType.BOOL) return text === "true" || (text === "false" ? false : undefined);
   // ProtoJSON accepts more notations of a number.
-  if (scalar === ScalarType.INT32) return /^-?\d{1,20}$/.test(text) ? text : undefined;
+  if (scalar === ScalarType.INT32 || scalar === ScalarType.INT64) return /^-?\d{1,20}$/.test(text) ? text : undefined;
   return text;
 }
 

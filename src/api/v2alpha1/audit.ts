@@ -1,0 +1,95 @@
+import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf";
+import { fromJson } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import type { AuditChangeSchema, AuditEventSchema, AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
+import type { AuditEvent, RecordedRow } from "../../audit/event.ts";
+import { getEvent, listEvents, parseEventPage } from "../../audit/log.ts";
+import { pageSizeOf } from "../../paging/page-request.ts";
+import { costOfItems, type ServiceRows } from "../row.ts";
+import { timestamp } from "./key-resources.ts";
+
+export const audit: ServiceRows<typeof AuditService> = {
+  listAuditEvents: {
+    implement:
+      ({ audit }) =>
+      (request) => {
+        const page = parseEventPage(audit, request);
+        return async (principal) => {
+          const { items, nextPageToken } = await listEvents(audit, principal, page, eventSize);
+          return { auditEvents: items.map(auditEvent), nextPageToken };
+        };
+      },
+    policy: "keyhold:audit",
+    idempotency: "no side effects",
+    cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
+  },
+  getAuditEvent: {
+    implement:
+      ({ audit }) =>
+      ({ seq }) =>
+      async (principal) =>
+        auditEvent(await getEvent(audit, principal, Number(seq))),
+    policy: "keyhold:audit",
+    idempotency: "no side effects",
+  },
+  watchAuditEvents: { policy: "keyhold:audit", idempotency: "no side effects" },
+};
+
+/** Returns the resource of an event. */
+export function auditEvent(event: AuditEvent): MessageInitShape<typeof AuditEventSchema> {
+  const { call } = event;
+  return {
+    seq: BigInt(event.seq),
+    time: timestamp(event.time),
+    action: event.action,
+    keyId: event.keyId ?? "",
+    actorId: event.actorId ?? "",
+    resourceId: event.resourceId ?? "",
+    caller: {
+      name: call.caller,
+      method: call.method,
+      subject: call.subject,
+      keyId: call.key_id ?? "",
+      issuer: call.issuer ?? "",
+    },
+    rpc: call.rpc ?? "",
+    peerIp: call.peer_ip ?? "",
+    clientIp: call.client_ip ?? "",
+    userAgent: call.user_agent ?? "",
+    callId: call.call_id ?? "",
+    requestId: call.request_id ?? "",
+    node: call.node ?? "",
+    changes: changesOf(event.before, event.after),
+    reason: reasonOf(event),
+  };
+}
+
+/** Fields that have another path in the API than their column. */
+const FIELDS: Readonly<Record<string, string>> = { allowed_cidrs: "ip_restriction.allowed_cidrs" };
+
+function changesOf(
+  before: RecordedRow | null,
+  after: RecordedRow | null,
+): MessageInitShape<typeof AuditChangeSchema>[] {
+  const columns = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
+  return [...columns].map((column) => ({
+    field: FIELDS[column] ?? column,
+    before: wireValue(before?.[column]),
+    after: wireValue(after?.[column]),
+  }));
+}
+
+function wireValue(value: unknown) {
+  return value === undefined || value === null ? undefined : fromJson(ValueSchema, value as JsonValue);
+}
+
+/** The stored reason of the change; the reason of the API has a prefix, which the description explains better. */
+function reasonOf({ after }: AuditEvent): string {
+  const reason = after?.revocation_description ?? after?.revocation_reason ?? after?.disable_reason;
+  return typeof reason === "string" ? reason : "";
+}
+
+/** Returns an upper bound of the bytes of an event in a response: a field of JSON is longer than in Protobuf. */
+function eventSize({ before, after, call }: AuditEvent): number {
+  return 1024 + 2 * Buffer.byteLength(JSON.stringify([before, after, call]));
+}

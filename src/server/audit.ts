@@ -1,0 +1,45 @@
+import { AuditFeed } from "../audit/feed.ts";
+import { systemMonotonic } from "../lib/clock.ts";
+import type { Jobs } from "./jobs.ts";
+import type { Instruments } from "./metrics.ts";
+import type { Resources } from "./resources.ts";
+
+/** Milliseconds for which the changes of this node are gathered: each run of the sequencer is a transaction of its own. */
+const DELAY = 100;
+
+/** Creates the feed of this node for watchers of the audit log. */
+export function createAuditFeed({ audit: { store }, coherence }: Resources): AuditFeed {
+  return new AuditFeed({ store, monotonic: systemMonotonic, onWatch: () => coherence.onAuditLog(null) });
+}
+
+/**
+ * Starts the job that adds the events of all nodes to the audit log and advances the feed: soon after a change of this node, at once when another
+ * node has added events that a watcher waits for, and every second for the changes of programs that are no nodes.
+ */
+export function startAuditJob(jobs: Jobs, feed: AuditFeed, { audit, coherence }: Resources, meters: Instruments): void {
+  const run = jobs.start({
+    name: "audit_log",
+    interval: 1_000,
+    failureMessage: "events could not be added to the audit log yet",
+    runsAtStop: true,
+    run: async () => {
+      const { assigned, lag } = await audit.store.sequence();
+      meters.audit.events += assigned;
+      meters.audit.lag = lag;
+      await feed.advance();
+    },
+  });
+  let isDelayed = false;
+  const runSoon = () => {
+    if (isDelayed) return;
+    isDelayed = true;
+    setTimeout(() => {
+      isDelayed = false;
+      run();
+    }, DELAY).unref();
+  };
+  coherence.onAuditLog = (size) => {
+    if (size === null) runSoon();
+    else if (feed.isBehind(size)) run();
+  };
+}
