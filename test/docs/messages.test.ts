@@ -23,7 +23,7 @@ const SKIPPED = /^(?:cli\/completion|token\/jwt\/registered-claims|transport\/se
 const PHRASE = /[A-Za-z]{2,}[,;:]? ["`(]?[A-Za-z]/;
 /** SQL, a shell script or the value of a header. */
 const NO_MESSAGE =
-  /^(?:-- |[(] SELECT |(?:SELECT|SET|DO|CREATE|GRANT|REVOKE|INSERT) [A-Z$]|BEGIN; |SET LOCAL|SELECT pg_|for dir|exec |(?:application|text)\/|(?:Basic|Bearer) realm|Connection: |public, |keyhold [a-z]+$|no side effects$)/;
+  /^(?:-- |[(] SELECT |(?:SELECT|SET|DO|CREATE|GRANT|REVOKE|INSERT) [A-Z$]|BEGIN; |SET LOCAL|SELECT (?:pg_|set_config)|for dir|exec |(?:application|text)\/|(?:Basic|Bearer) realm|Connection: |public, |keyhold [a-z]+$|no side effects$)/;
 /** A field or an error code, but no level of a log. */
 const SUBJECT = /^(?!(?:info|warn)$)[A-Za-z][\w.]*$/;
 

@@ -1,48 +1,35 @@
 import type { Fragment, Sql } from "postgres";
 import { CALL_FIELDS, type EventComparison, type EventFilter } from "../../audit/filter.ts";
-import type { Operator } from "../../filter/expression.ts";
-import { joined } from "../connection/fragments.ts";
+import { compareStrings, compareTimes, compareUuids, compileExpression } from "../connection/filter-fragments.ts";
 
-/** Returns the SQL condition on a row of `audit_events` for a filter, in parentheses. It is never NULL. */
+/** Returns the SQL condition on a row of `audit_events` for a filter. It is never NULL. */
 export function compileEventFilter(sql: Sql, filter: EventFilter): Fragment {
-  switch (filter.node) {
-    case "all":
-      return sql`true`;
-    case "and":
-    case "or": {
-      const operands = filter.operands.map((operand) => compileEventFilter(sql, operand));
-      return sql`(${joined(sql, operands, filter.node === "and" ? sql`AND` : sql`OR`)})`;
-    }
-    case "not":
-      return sql`(NOT ${compileEventFilter(sql, filter.operand)})`;
-    default:
-      return compileComparison(sql, filter);
-  }
+  return compileExpression<EventComparison>(sql, filter, (comparison) => {
+    const operand = operandOf(sql, comparison.field);
+    const condition = compare(sql, operand, comparison);
+    return sql`(${operand} IS NOT NULL AND ${condition})`;
+  });
 }
 
-function compileComparison(sql: Sql, comparison: EventComparison): Fragment {
-  const operand = columnOf(sql, comparison.field);
-  const compare = (operator: Operator, value: Fragment) =>
-    sql`(${operand} IS NOT NULL AND ${operand} ${sql.unsafe(operator)} ${value})`;
+function compare(sql: Sql, operand: Fragment, comparison: EventComparison): Fragment {
   switch (comparison.node) {
     case "integer":
-      return compare(comparison.operator, sql`${String(comparison.value)}::text::bigint`);
+      return sql`${operand} ${sql.unsafe(comparison.operator)} ${String(comparison.value)}::text::bigint`;
     case "time":
-      // As text: the driver would convert it to a `Date`, which has no microseconds.
-      return compare(comparison.operator, sql`${comparison.value}::text::timestamptz`);
+      return compareTimes(sql, operand, comparison.operator, comparison.value);
     case "uuid":
-      return compare(comparison.operator, sql`${comparison.value}::uuid`);
+      return compareUuids(sql, operand, comparison.operator, comparison.value);
     case "string":
-      return compare(comparison.operator, sql`${comparison.value}`);
+      return compareStrings(sql, operand, comparison.operator, comparison.value);
     case "prefix":
-      return sql`starts_with(action, ${comparison.value})`;
+      return sql`starts_with(${operand}, ${comparison.value})`;
     case "present":
-      return sql`(coalesce(${operand}::text, '') <> '')`;
+      return sql`${operand}::text <> ''`;
   }
 }
 
-/** Those without an index are in the JSON of the call. */
-function columnOf(sql: Sql, field: EventComparison["field"]): Fragment {
+/** The caller has a column of its own, for its index. */
+function operandOf(sql: Sql, field: EventComparison["field"]): Fragment {
   const isOfCall = field !== "caller" && CALL_FIELDS.some((name) => name === field);
-  return isOfCall ? sql`((call ->> ${field}::text) COLLATE "C")` : sql`${sql(field)}`;
+  return isOfCall ? sql`(call ->> ${field}::text)` : sql`${sql(field)}`;
 }
