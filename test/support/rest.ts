@@ -56,6 +56,7 @@ export const paths = {
   hmacKeys: "/v2alpha1/admin/hmacKeys",
   keys: "/v2alpha1/admin/apiKeys",
   selfRevoke: "/v2alpha1/apiKeys:selfRevoke",
+  auditEvents: "/v2alpha1/admin/auditEvents",
   jwks: "/v2alpha1/derivedKeys/jwks.json",
 } as const;
 

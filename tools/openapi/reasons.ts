@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
@@ -16,6 +17,7 @@ const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
+const { method: audit } = AuditService;
 
 const OF_EVERY_CALL: readonly Reason[] = [
   "INVALID_ARGUMENT",
@@ -63,6 +65,9 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
   [keys.enableApiKey, [...OF_UPDATES, "CHANGE_UNCONFIRMED"]],
   [keys.bulkRevokeApiKeys, OF_BULK_CHANGES],
   [keys.bulkDisableApiKeys, [...OF_BULK_CHANGES, "SERVERS_OUTDATED"]],
+  [audit.listAuditEvents, ["LIST_TOO_SLOW"]],
+  [audit.getAuditEvent, ["AUDIT_EVENT_NOT_FOUND"]],
+  [audit.watchAuditEvents, ["AUDIT_SEQ_OUT_OF_RANGE", "WATCH_TOO_SLOW"]],
   [SelfServiceService.method.selfRevokeApiKey, ["CREDENTIAL_INVALID", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
 ]);
 

@@ -72,15 +72,20 @@ function changesOf(
   after: RecordedRow | null,
 ): MessageInitShape<typeof AuditChangeSchema>[] {
   const columns = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
-  return [...columns].map((column) => ({
-    field: FIELDS[column] ?? column,
-    before: wireValue(before?.[column]),
-    after: wireValue(after?.[column]),
-  }));
+  return [...columns].flatMap((column) => {
+    const [was, becomes] = [wireValue(column, before), wireValue(column, after)];
+    // A column that is NULL in a row that was added or deleted.
+    if (was === undefined && becomes === undefined) return [];
+    return { field: FIELDS[column] ?? column, before: was, after: becomes };
+  });
 }
 
-function wireValue(value: unknown) {
-  return value === undefined || value === null ? undefined : fromJson(ValueSchema, value as JsonValue);
+/** Times are in UTC; PostgreSQL writes that as an offset. */
+function wireValue(column: string, row: RecordedRow | null) {
+  const value = row?.[column] ?? null;
+  if (value === null) return undefined;
+  const isTime = typeof value === "string" && column.endsWith("_time");
+  return fromJson(ValueSchema, isTime ? value.replace("+00:00", "Z") : (value as JsonValue));
 }
 
 /** The stored reason of the change; the reason of the API has a prefix, which the description explains better. */

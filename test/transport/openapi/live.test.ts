@@ -145,8 +145,10 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   const revoked = await issue(rest);
   await revoke(rest, revoked.keyId);
   const usedRequestId = randomUUID();
-  const { hmacKeyId, newHmacKeyId, unknownHmacKeyId } = SAMPLES;
+  const { hmacKeyId, newHmacKeyId, unknownHmacKeyId, unknownEventSeq } = SAMPLES;
   await issue(rest, { request_id: usedRequestId });
+  const filter = encodeURIComponent(`key_id="${issued.keyId}"`);
+  const [event] = succeeded(await rest("GET", `${paths.auditEvents}?filter=${filter}`)).audit_events;
   const places: Readonly<Record<keyof typeof SAMPLES, string>> = {
     issuedKeyId: issued.keyId,
     importedKeyId: imported.keyId,
@@ -160,6 +162,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     newSha256: randomBytes(32).toString("hex"),
     // There can be only 100.
     ...{ hmacKeyId, newHmacKeyId, unknownHmacKeyId },
+    ...{ issuedEventSeq: event.seq, creatorKeyId: event.caller.key_id, unknownEventSeq },
   };
   await rest("DELETE", `${paths.hmacKeys}/${newHmacKeyId}`);
   succeeded(await rest("POST", paths.hmacKeys, HMAC_KEY));

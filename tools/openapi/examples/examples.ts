@@ -1,3 +1,4 @@
+import { auditExamples } from "./audit.ts";
 import type { Examples } from "./example.ts";
 import { hmacKeyExamples } from "./hmac-keys.ts";
 import { importedExamples } from "./imported.ts";
@@ -9,6 +10,7 @@ const all: Readonly<Record<string, Examples>> = {
   ...importedExamples,
   ...hmacKeyExamples,
   ...keyExamples,
+  ...auditExamples,
 };
 
 /** The examples of an operation. Throws `Error` if it has none. */

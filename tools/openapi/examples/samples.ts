@@ -28,6 +28,11 @@ export const SAMPLES = {
   /** Id of an HMAC key that is not created yet. */
   newHmacKeyId: "legacy-2025",
   unknownHmacKeyId: "legacy-1999",
+  /** Id of the admin token that the issued key was created with. */
+  creatorKeyId: "01991f39-1c0b-7e4d-8a57-6f5e4d3c2b1a",
+  /** The audit event of the issued key. */
+  issuedEventSeq: "12011990",
+  unknownEventSeq: "9007199254740991",
 } as const;
 
 export const CREATED = "2026-11-22T09:30:00.123Z";
