@@ -84,6 +84,29 @@ const FORBIDDEN = table([
   "DELETE FROM raw_key_digests",
   "TRUNCATE raw_key_digests",
   "COPY api_keys TO PROGRAM 'true'",
+  "INSERT INTO audit_pending (action, call) VALUES ('mine', '{}')",
+  "UPDATE audit_pending SET call = '{}'",
+  "DELETE FROM audit_pending",
+  "TRUNCATE audit_pending",
+  "INSERT INTO audit_events (seq, time, action, caller, call) VALUES (-1, now(), 'mine', 'me', '{}')",
+  "UPDATE audit_events SET caller = 'me'",
+  "DELETE FROM audit_events",
+  "TRUNCATE audit_events",
+  "INSERT INTO audit_log VALUES (0)",
+  "UPDATE audit_log SET size = 0",
+  "DELETE FROM audit_log",
+  "TRUNCATE audit_log",
+  "SELECT size FROM audit_log FOR UPDATE",
+  "ALTER TABLE api_keys DISABLE TRIGGER key_change_audited",
+  "ALTER TABLE api_keys DISABLE TRIGGER ALL",
+  "ALTER TABLE audit_events OWNER TO CURRENT_USER",
+  "DROP TRIGGER keys_created_audited ON api_keys",
+  "DROP FUNCTION audit_row_changed() CASCADE",
+  "CREATE OR REPLACE FUNCTION audit_call() RETURNS jsonb LANGUAGE sql AS 'SELECT ''{}''::jsonb'",
+  "CREATE OR REPLACE FUNCTION audit_key_changed() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+  "CREATE OR REPLACE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag integer) LANGUAGE sql AS 'SELECT 0, 0'",
+  "ALTER FUNCTION audit_key_changed() SET search_path = pg_temp",
+  "ALTER ROLE CURRENT_USER SET session_replication_role = replica",
 ]);
 
 test.each(FORBIDDEN)("a server may not: %s", async (statement) => {
@@ -98,6 +121,16 @@ test.each(FORBIDDEN)("a server may not: %s", async (statement) => {
     missing: [],
     needless: [],
   });
+});
+
+test("a temporary table receives no events", async () => {
+  await server`CREATE TEMP TABLE audit_pending (action text, resource_id text, call jsonb, before jsonb, after jsonb)`;
+  await server`GRANT INSERT ON pg_temp.audit_pending TO PUBLIC`;
+  await server`INSERT INTO used_root_secrets (digest_key_id) VALUES ('mine')`;
+  await server`DROP TABLE pg_temp.audit_pending`;
+  expect(await owner`SELECT action FROM audit_pending WHERE resource_id = 'mine'`).toEqual([
+    { action: "root_secret.created" },
+  ]);
 });
 
 const NOW = new Date();
