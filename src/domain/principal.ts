@@ -44,6 +44,11 @@ export interface Principal extends Identity {
   readonly callId: string;
 }
 
+/** Returns what the call of a principal determines. The addresses are unknown once the call has ended and its client has disconnected. */
+export function callDetails({ rpc, peerAddress, clientAddress, userAgent, callId }: Principal) {
+  return { rpc, peerAddress, clientAddress, userAgent, callId };
+}
+
 /** Returns the name of a caller for the log, such as `oidc:alice`. */
 export function callerName({ method, subject }: Identity): string {
   return `${method}:${subject}`;

@@ -1,6 +1,6 @@
 import type { SecretDigest } from "../domain/key.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
-import type { Principal } from "../domain/principal.ts";
+import { callDetails, type Principal } from "../domain/principal.ts";
 import type { Clock } from "../lib/clock.ts";
 import { ClockCache } from "../lib/clock-cache.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
@@ -85,7 +85,7 @@ export function createAdopter({ store, clock, onOutcome, onFailure }: AdopterOpt
       const { keyId } = adoption;
       if (isStopped || waiting.size >= MAX_WAITING || waiting.has(keyId) || running.has(keyId)) return;
       if (clock.now() - (failures.get(keyId) ?? Number.NEGATIVE_INFINITY) < RETRY_DELAY) return;
-      waiting.set(keyId, { adoption, caller });
+      waiting.set(keyId, { adoption, caller: { ...caller, ...callDetails(caller) } });
       startNext();
     },
     /** Drops what waits, and resolves when what is in flight has ended or the time is over. */

@@ -1,6 +1,6 @@
 import { invalidArgument } from "../domain/errors.ts";
 import type { ApiKey, RevocationReason } from "../domain/key.ts";
-import { type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import { callDetails, type Principal, UNRESTRICTED } from "../domain/principal.ts";
 import type { Valid, Verdict } from "../domain/verdict.ts";
 import { changeKey } from "./change.ts";
 import type { KeyName, KeysContext, Revocation } from "./ports.ts";
@@ -30,9 +30,8 @@ export async function selfRevoke(
 ): Promise<ApiKey> {
   const { scopes, key } = requireOwnSecret(verdict);
   const { keyId } = key;
-  const { rpc, peerAddress, clientAddress, userAgent, callId } = caller;
   const identity = { subject: keyId, method: "secret", keyId, scopes, restrictions: UNRESTRICTED } as const;
-  const holder: Principal = { ...identity, rpc, peerAddress, clientAddress, userAgent, callId };
+  const holder: Principal = { ...identity, ...callDetails(caller) };
   return revokeKey(context, holder, { keyId, kind: null }, { reason, description: null });
 }
 
