@@ -50,6 +50,9 @@ export interface ApiKey extends VerifiableKey {
   readonly disableReason: string | null;
   /** The caller that created it (`callerName`); null for a key of an earlier release. */
   readonly createdBy: string | null;
+  /** The callers that revoked and disabled it; null if it is not, or an earlier release has done it. */
+  readonly revokedBy: string | null;
+  readonly disabledBy: string | null;
   /** How the hash was made, while only a hash of the raw key is known; otherwise null. */
   readonly hashAlgorithm: HashAlgorithm | null;
   /** While only a hash is known: until when the key must be verified to live on, if there is such a time. `expireTime` is then not later. */

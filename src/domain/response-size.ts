@@ -19,6 +19,8 @@ type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
   readonly revocationDescription?: string | null;
   readonly disableReason?: string | null;
   readonly createdBy?: string | null;
+  readonly revokedBy?: string | null;
+  readonly disabledBy?: string | null;
   readonly allowedCidrs?: readonly string[] | null;
   readonly restrictedToActorIds?: readonly string[] | null;
   /** Present in the results of imports. */
@@ -29,7 +31,16 @@ type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
 export function responseSize(sized: Sized): number {
   const { scopes, metadata, allowedCidrs, restrictedToActorIds, warnings, ...texts } = sized;
   let bytes = FIXED_BYTES;
-  for (const text of [texts.actorId, texts.name, texts.revocationDescription, texts.disableReason, texts.createdBy]) {
+  const { revocationDescription, disableReason, createdBy, revokedBy, disabledBy } = texts;
+  for (const text of [
+    texts.actorId,
+    texts.name,
+    revocationDescription,
+    disableReason,
+    createdBy,
+    revokedBy,
+    disabledBy,
+  ]) {
     bytes += Buffer.byteLength(text ?? "");
   }
   // Scopes and CIDR blocks are ASCII.

@@ -22,7 +22,7 @@ import { booleanRule, enumRule, listRule, prefixRule, stringRule, timeRule, uuid
 
 export type KeyFilter = Filter<KeyComparison>;
 
-export type StringField = "name" | "actor_id" | "hint" | "created_by";
+export type StringField = "name" | "actor_id" | "hint" | "created_by" | "revoked_by" | "disabled_by";
 export type TimeField =
   | "create_time"
   | "update_time"
@@ -74,6 +74,8 @@ const RULES: { readonly [F in KeyField]: Rule<KeyComparison> } = {
   })),
   hint: stringRule("hint"),
   created_by: stringRule("created_by"),
+  revoked_by: stringRule("revoked_by"),
+  disabled_by: stringRule("disabled_by"),
   adopted: booleanRule("adopted", (value) => ({ node: "adopted", value })),
   hash_algorithm: enumRule("hash_algorithm", "HASH_ALGORITHM_", HASH_ALGORITHMS, (value) => {
     return { node: "hash_algorithm", value };

@@ -74,6 +74,8 @@ export function newStoredKey(
     allowedCidrs: input.allowedCidrs,
     restrictedToActorIds: restrictionOf(input),
     createdBy: callerName(principal),
+    revokedBy: null,
+    disabledBy: null,
     hashAlgorithm: null,
     adoptBeforeTime: null,
     adoptTime: null,

@@ -41,6 +41,8 @@ const anyKey: fc.Arbitrary<ApiKey> = fc.record({
   allowedCidrs: fc.option(fc.array(fc.string({ unit: fc.constantFrom(..."0f:/"), maxLength: 43 }), { maxLength: 64 })),
   restrictedToActorIds: fc.option(fc.array(text(255), { maxLength: 100 })),
   createdBy: fc.option(text(300)),
+  revokedBy: fc.option(text(300)),
+  disabledBy: fc.option(text(300)),
   hashAlgorithm: fc.option(fc.constantFrom(...HASH_ALGORITHMS)),
   adoptBeforeTime: fc.option(time),
   adoptTime: fc.option(time),

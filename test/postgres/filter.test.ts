@@ -59,6 +59,8 @@ const someRows: Arbitrary<Row[]> = fc
         disable_time: fc.option(someTime),
         hint: fc.oneof(fc.constant(""), someString),
         created_by: fc.option(someString),
+        revoked_by: fc.option(someString),
+        disabled_by: fc.option(someString),
         kind: fc.constantFrom("issued", "imported"),
         revocation: someRevocation,
         hash: someHash,
@@ -93,7 +95,7 @@ const WORDS = [
   ..."AND OR NOT IS NULL COLLATE ARRAY true false text timestamptz coalesce starts_with cardinality C 0".split(" "),
   ..."CASE WHEN THEN ELSE END uuid_send".split(" "),
   ..."key_id name actor_id scopes metadata create_time update_time expire_time last_used_time revoke_time".split(" "),
-  ..."rotate_time disable_time hint created_by kind hash_algorithm adopt_time".split(" "),
+  ..."rotate_time disable_time hint created_by revoked_by disabled_by kind hash_algorithm adopt_time".split(" "),
   ..."revocation_reason REVOCATION_REASON_UNSPECIFIED".split(" "),
 ];
 const CONDITION = new RegExp(
@@ -126,6 +128,8 @@ const PLAIN: Row = {
   disable_time: null,
   hint: "kh_v1_…1234",
   created_by: null,
+  revoked_by: null,
+  disabled_by: null,
   kind: "issued",
   ...hashFields("issued", null),
 };

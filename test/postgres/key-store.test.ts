@@ -85,12 +85,17 @@ test("a repeated disabling or enabling returns the key unchanged, after a barrie
     operator,
     new Date("2026-02-01T00:00:00Z"),
   );
-  expect(first).toMatchObject({ disableTime: new Date("2026-02-01T00:00:00Z"), disableReason: "first" });
+  expect(first).toMatchObject({
+    disableTime: new Date("2026-02-01T00:00:00Z"),
+    disableReason: "first",
+    disabledBy: "local:test",
+  });
   expect(
     await store.change(name, { verb: "disable", reason: "second" }, operator, new Date("2026-02-02T00:00:00Z")),
   ).toEqual(first);
   const enabled = await store.change(name, { verb: "enable" }, operator, new Date("2026-02-03T00:00:00Z"));
-  expect(enabled).toEqual({ ...first, disableTime: null, disableReason: null, updateTime: enabled?.updateTime });
+  const none = { disableTime: null, disableReason: null, disabledBy: null };
+  expect(enabled).toEqual({ ...first, ...none, updateTime: enabled?.updateTime });
   expect(await store.change(name, { verb: "enable" }, operator, new Date("2026-02-04T00:00:00Z"))).toEqual(enabled);
   expect(told).toEqual(
     Array(4)

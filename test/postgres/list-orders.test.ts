@@ -61,7 +61,16 @@ const someRow: Arbitrary<Row> = fc
     return {
       ...fields,
       ...{ key_id: uuidv7({ msecs, random }), create_time: created, update_time: created },
-      ...{ scopes: [], metadata: new Map(), hint: "", created_by: null, rotate_time: null, disable_time: null },
+      ...{
+        scopes: [],
+        metadata: new Map(),
+        hint: "",
+        created_by: null,
+        revoked_by: null,
+        disabled_by: null,
+        rotate_time: null,
+        disable_time: null,
+      },
       revoke_time: isRevoked ? NOW_TEXT : null,
       revocation_reason: isRevoked ? ("SUPERSEDED" as const) : null,
       ...{ hash_algorithm: null, adopted: null },

@@ -46,6 +46,8 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
     allowedCidrs: null,
     restrictedToActorIds: null,
     createdBy: null,
+    revokedBy: null,
+    disabledBy: null,
     hashAlgorithm: null,
     adoptBeforeTime: null,
     adoptTime: null,

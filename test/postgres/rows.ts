@@ -21,10 +21,10 @@ export async function addRows(sql: Sql, rows: readonly Row[]): Promise<void> {
   }));
   await sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, hash_algorithm, hash_scheme_id,
+      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, revoked_by, disabled_by, hash_algorithm, hash_scheme_id,
       adopt_time, digest, digest_key_id)
     SELECT key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, hash_algorithm, hash_scheme_id,
+      last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, created_by, revoked_by, disabled_by, hash_algorithm, hash_scheme_id,
       adopt_time, decode(md5(key_id::text), 'hex'), ''
     FROM jsonb_populate_recordset(NULL::api_keys, ${sql.json(records)})`;
 }

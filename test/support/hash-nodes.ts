@@ -120,6 +120,7 @@ export function hashedKey(
     ...{ scopes: ["read"], metadata: {}, hint: "", createTime: now, updateTime: now, lastUsedTime: null },
     ...{ rotateTime: null, revokeTime: null, revocationReason: null, revocationDescription: null },
     ...{ disableTime: null, disableReason: null, allowedCidrs: null, restrictedToActorIds: null, createdBy: null },
+    ...{ revokedBy: null, disabledBy: null },
     ...{ hashAlgorithm: algorithm, adoptTime: null, adoptBeforeTime: adoptBeforeTime ?? null },
     expireTime: adoptBeforeTime ?? expireTime ?? null,
   };

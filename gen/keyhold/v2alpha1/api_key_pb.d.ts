@@ -206,6 +206,20 @@ export declare type ApiKey = Message<"keyhold.v2alpha1.ApiKey"> & {
    * @generated from field: google.protobuf.Timestamp adopt_time = 25;
    */
   adoptTime?: Timestamp | undefined;
+
+  /**
+   * Who revoked the key, such as `admin-token:<key_id>`. Absent: it is not revoked, or an earlier release has revoked it.
+   *
+   * @generated from field: optional string revoked_by = 26;
+   */
+  revokedBy?: string | undefined;
+
+  /**
+   * Who disabled the key. Absent: it is not disabled, or an earlier release has disabled it.
+   *
+   * @generated from field: optional string disabled_by = 27;
+   */
+  disabledBy?: string | undefined;
 };
 
 /**

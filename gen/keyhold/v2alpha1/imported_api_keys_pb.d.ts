@@ -175,6 +175,20 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
    * @generated from field: google.protobuf.Timestamp adopt_time = 25;
    */
   adoptTime?: Timestamp | undefined;
+
+  /**
+   * Who revoked the key, such as `admin-token:<key_id>`. Absent: it is not revoked, or an earlier release has revoked it.
+   *
+   * @generated from field: optional string revoked_by = 26;
+   */
+  revokedBy?: string | undefined;
+
+  /**
+   * Who disabled the key. Absent: it is not disabled, or an earlier release has disabled it.
+   *
+   * @generated from field: optional string disabled_by = 27;
+   */
+  disabledBy?: string | undefined;
 };
 
 /**
@@ -502,7 +516,7 @@ export declare type ListImportedApiKeysRequest = Message<"keyhold.v2alpha1.ListI
 
   /**
    * An AIP-160 expression over key_id, name, actor_id, status, scopes, metadata.<key>, create_time, update_time, expire_time,
-   * last_used_time, revoke_time, rotate_time, disable_time, revocation_reason, hint, created_by, adopted
+   * last_used_time, revoke_time, rotate_time, disable_time, revocation_reason, hint, created_by, revoked_by, disabled_by, adopted
    * and hash_algorithm, such as `actor_id="user_1"`.
    *
    * @generated from field: string filter = 3;

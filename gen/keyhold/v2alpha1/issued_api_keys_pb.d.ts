@@ -167,6 +167,20 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
    * @generated from field: optional string ttl = 21;
    */
   ttl?: string | undefined;
+
+  /**
+   * Who revoked the key, such as `admin-token:<key_id>`. Absent: it is not revoked, or an earlier release has revoked it.
+   *
+   * @generated from field: optional string revoked_by = 26;
+   */
+  revokedBy?: string | undefined;
+
+  /**
+   * Who disabled the key. Absent: it is not disabled, or an earlier release has disabled it.
+   *
+   * @generated from field: optional string disabled_by = 27;
+   */
+  disabledBy?: string | undefined;
 };
 
 /**
@@ -325,7 +339,7 @@ export declare type ListIssuedApiKeysRequest = Message<"keyhold.v2alpha1.ListIss
 
   /**
    * An AIP-160 expression over key_id, name, actor_id, status, scopes, metadata.<key>, create_time, update_time, expire_time,
-   * last_used_time, revoke_time, rotate_time, disable_time, revocation_reason, hint and created_by, such as `actor_id="user_1" AND status=KEY_STATUS_ACTIVE`.
+   * last_used_time, revoke_time, rotate_time, disable_time, revocation_reason, hint, created_by, revoked_by and disabled_by, such as `actor_id="user_1" AND status=KEY_STATUS_ACTIVE`.
    *
    * @generated from field: string filter = 3;
    */

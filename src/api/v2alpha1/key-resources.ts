@@ -41,6 +41,8 @@ function commonFields(key: ApiKey, now: number) {
     disableReason: key.disableReason ?? undefined,
     ipRestriction: key.allowedCidrs === null ? undefined : { allowedCidrs: [...key.allowedCidrs] },
     createdBy: key.createdBy ?? undefined,
+    revokedBy: key.revokedBy ?? undefined,
+    disabledBy: key.disabledBy ?? undefined,
   };
 }
 

@@ -2,7 +2,7 @@ import type { Fragment, Sql } from "postgres";
 import type { Change } from "../../domain/change.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { ApiKey } from "../../domain/key.ts";
-import type { Principal } from "../../domain/principal.ts";
+import { callerName, type Principal } from "../../domain/principal.ts";
 import type { BulkChange, ManyChange } from "../../keys/ports.ts";
 import { awaitPropagation, type Commit } from "../cluster/change-committer.ts";
 import { firstRow } from "../connection/first-row.ts";
@@ -34,10 +34,11 @@ export function changeKeys(
 ): Fragment {
   const caller = requiresCaller && principal.keyId !== undefined ? principal.keyId : null;
   const holds = sql`CASE WHEN ${allOf(sql, conditions)} THEN true ELSE false END`;
+  const by = { caller: callerName(principal), now };
   const set =
     change.verb === "revoke"
-      ? setRevoked(sql, { ...change, reason: storedReason(change.reason), now })
-      : setDisabled(sql, { ...change, now });
+      ? setRevoked(sql, { ...change, ...by, reason: storedReason(change.reason) })
+      : setDisabled(sql, { ...change, ...by });
   const isSelected = caller !== null && keyIds.includes(caller) ? holds : sql`key_id IS DISTINCT FROM ${caller}`;
   return sql`
     locked AS (
@@ -69,8 +70,8 @@ function notExpired(sql: Sql, { expireTime }: Principal, now: Date): Fragment {
 
 /** What a key has before, in the columns that the change sets: it was neither revoked nor disabled, by the condition of the change. */
 const BEFORE = {
-  revoke: { revokeTime: null, revocationReason: null, revocationDescription: null },
-  disable: { disableTime: null, disableReason: null },
+  revoke: { revokeTime: null, revocationReason: null, revocationDescription: null, revokedBy: null },
+  disable: { disableTime: null, disableReason: null, disabledBy: null },
 } as const satisfies Readonly<Record<string, Partial<ApiKey>>>;
 
 /** A key after a change of many, with the one column before it that does not follow from the change. */

@@ -2,7 +2,7 @@ import postgres, { type SerializableParameter } from "postgres";
 import type { Change, ChangeVerb } from "../../domain/change.ts";
 import type { ApiKey } from "../../domain/key.ts";
 import { MAX_GRACE_SECRETS } from "../../domain/limits.ts";
-import type { Principal } from "../../domain/principal.ts";
+import { callerName, type Principal } from "../../domain/principal.ts";
 import type { KeyMutation, KeyName, KeyUpdate } from "../../keys/ports.ts";
 import { callContext } from "../connection/call-context.ts";
 import { type Tag, text } from "../connection/fragments.ts";
@@ -51,21 +51,30 @@ type Parameters<N extends string> = Readonly<Record<N, SerializableParameter>>;
 /** Returns the SET clause of a revocation. */
 export function setRevoked<F>(
   sql: Tag<F>,
-  { reason, description, now }: Parameters<"reason" | "description" | "now">,
+  { reason, description, caller, now }: Parameters<"reason" | "description" | "caller" | "now">,
 ): F {
   return sql`
     revoke_time = ${now}::timestamptz, revocation_reason = ${reason}, revocation_description = ${description},
-    update_time = ${forward(sql, now)}`;
+    revoked_by = ${caller},     update_time = ${forward(sql, now)}`;
 }
 
 /** Returns the SET clause of a disabling. */
-export function setDisabled<F>(sql: Tag<F>, { reason, now }: Parameters<"reason" | "now">): F {
-  return sql`disable_time = ${now}::timestamptz, disable_reason = ${reason}, update_time = ${forward(sql, now)}`;
+export function setDisabled<F>(sql: Tag<F>, { reason, caller, now }: Parameters<"reason" | "caller" | "now">): F {
+  return sql`
+    disable_time = ${now}::timestamptz, disable_reason = ${reason}, disabled_by = ${caller}, update_time = ${forward(sql, now)}`;
 }
 
 /** Returns the statement of a change with its values. It returns a `ChangedRow` or a `NoRow`. */
 export function mutationOf({ keyId, kind }: KeyName, change: KeyMutation, principal: Principal, now: Date): Execution {
-  const values = { keyId, kind, now, call: callContext(principal), ...valuesOf(principal), ...changeValues(change) };
+  const values = {
+    keyId,
+    kind,
+    now,
+    call: callContext(principal),
+    caller: callerName(principal),
+    ...valuesOf(principal),
+    ...changeValues(change),
+  };
   return { statement: STATEMENTS[change.verb], values };
 }
 
@@ -179,19 +188,19 @@ const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
   ),
   rotate: updateRow(["updateTime", "rotateTime", "hint"], SET_ROTATED, [ACTIVE, canGrant(), HAS_GRACE_ROOM]),
   revoke: updateRow(
-    ["updateTime", "revokeTime", "revocationReason", "revocationDescription"],
-    setRevoked(text, { reason: "$reason", description: "$description", now: NOW }),
+    ["updateTime", "revokeTime", "revocationReason", "revocationDescription", "revokedBy"],
+    setRevoked(text, { reason: "$reason", description: "$description", caller: "$caller", now: NOW }),
     [text`revoke_time IS NULL`, CAN_MANAGE],
   ),
   disable: updateRow(
-    ["updateTime", "disableTime", "disableReason"],
-    setDisabled(text, { reason: "$reason", now: NOW }),
+    ["updateTime", "disableTime", "disableReason", "disabledBy"],
+    setDisabled(text, { reason: "$reason", caller: "$caller", now: NOW }),
     [stillActive(text, NOW), CAN_MANAGE],
     text`"before.disableTime" IS NULL`,
   ),
   enable: updateRow(
-    ["updateTime", "disableTime", "disableReason"],
-    text`disable_time = NULL, disable_reason = NULL, update_time = ${forward(text, NOW)}`,
+    ["updateTime", "disableTime", "disableReason", "disabledBy"],
+    text`disable_time = NULL, disable_reason = NULL, disabled_by = NULL, update_time = ${forward(text, NOW)}`,
     [ACTIVE, canGrant()],
     text`"before.disableTime" IS NOT NULL`,
   ),

@@ -31,6 +31,8 @@ export const KEY_COLUMNS = [
   "revocationDescription",
   "disableReason",
   "createdBy",
+  "revokedBy",
+  "disabledBy",
   "hashAlgorithm",
   "adoptBeforeTime",
   "adoptTime",

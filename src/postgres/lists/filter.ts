@@ -67,7 +67,7 @@ function compareStringField(
   known: KnownRange | null,
 ): Fragment {
   const condition = compareStrings(sql, sql`${sql(field)}`, operator, value);
-  if (field === "created_by") return sql`(created_by IS NOT NULL AND ${condition})`;
+  if (NULLABLE.has(field)) return sql`(${sql(field)} IS NOT NULL AND ${condition})`;
   return bounding(sql, condition, field, operator, known);
 }
 
@@ -151,7 +151,8 @@ const STATUS: { readonly [S in KeyStatus]: (sql: Sql, now: Date, known: KnownRan
 
 /** Fields that are columns, which are null if they are empty. */
 const NULLABLE: ReadonlySet<KeyField> = new Set([
-  ...["expire_time", "last_used_time", "rotate_time", "revoke_time", "disable_time", "created_by", "hash_algorithm"],
+  ...["expire_time", "last_used_time", "rotate_time", "revoke_time", "disable_time", "created_by", "revoked_by"],
+  ...["disabled_by", "hash_algorithm"],
 ] as const);
 
 /** The condition of `:*` for the other fields that may be empty. */

@@ -1,6 +1,9 @@
 -- The audit log (docs/audit.md). Triggers record every change in its own transaction, whatever program makes it: a change without its event
 -- cannot commit. They run as the owner, so the servers' role can neither write nor change an event.
 
+-- Who has revoked and disabled a key, as created_by. Null: an earlier release has.
+ALTER TABLE api_keys ADD COLUMN revoked_by text COLLATE "C", ADD COLUMN disabled_by text COLLATE "C";
+
 -- Events that have no place in the log yet. The id is drawn while the changed row is locked: events of one key have the order of its commits.
 CREATE TABLE audit_pending (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -98,7 +98,7 @@ const someComparison: Arbitrary<KeyComparison> = fc.oneof(
   }),
   fc.record({
     node: literal("string"),
-    field: literal("name", "actor_id", "hint", "created_by"),
+    field: literal("name", "actor_id", "hint", "created_by", "revoked_by", "disabled_by"),
     operator: someOperator,
     value: someString,
   }),
@@ -125,6 +125,8 @@ const someComparison: Arbitrary<KeyComparison> = fc.oneof(
       "actor_id",
       "hint",
       "created_by",
+      "revoked_by",
+      "disabled_by",
       "kind",
       "status",
       "scopes",

@@ -17,6 +17,8 @@ export interface Row {
   readonly kind: KeyKind;
   readonly hint: string;
   readonly created_by: string | null;
+  readonly revoked_by: string | null;
+  readonly disabled_by: string | null;
   readonly rotate_time: string | null;
   readonly disable_time: string | null;
   readonly revoke_time: string | null;
@@ -119,6 +121,8 @@ function isPresent(row: Row, field: KeyField): boolean {
     case "revoke_time":
     case "disable_time":
     case "created_by":
+    case "revoked_by":
+    case "disabled_by":
     case "hash_algorithm":
       return row[field] !== null;
     case "adopted":

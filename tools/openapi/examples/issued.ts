@@ -94,7 +94,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       status: 400,
       response: invalidArgument(
         "filter",
-        "unknown field at position 1 (an issued key has key_id, name, actor_id, kind, status, scopes, metadata, create_time, update_time, expire_time, last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, hint, created_by, adopted, hash_algorithm)",
+        "unknown field at position 1 (an issued key has key_id, name, actor_id, kind, status, scopes, metadata, create_time, update_time, expire_time, last_used_time, rotate_time, revoke_time, disable_time, revocation_reason, hint, created_by, revoked_by, disabled_by, adopted, hash_algorithm)",
         "INVALID_FORMAT",
       ),
     },
