@@ -63,8 +63,8 @@ const COLUMNS = (sql: Sql): Fragment =>
 /** In the order of an index, from the end of the previous page. */
 function list(sql: Sql, { filter, order, after, limit }: EventQuery): PromiseLike<AuditEvent[]> {
   const [operator, direction] = order.isDescending ? [sql`<`, sql`DESC`] : [sql`>`, sql`ASC`];
-  const place = order.field === "seq" ? sql`seq` : sql`(time, seq)`;
-  const start = after && sql`${place} ${operator} (SELECT ${place} FROM audit_events WHERE seq = ${after.seq})`;
+  const place = order.field === "seq" ? sql`seq` : sql`time, seq`;
+  const start = after && sql`(${place}) ${operator} (SELECT ${place} FROM audit_events WHERE seq = ${after.seq})`;
   return sql<AuditEvent[]>`
     SELECT ${COLUMNS(sql)} FROM audit_events
     WHERE ${allOf(sql, [ownSession(sql), compileEventFilter(sql, filter), ...(start === null ? [] : [start])])}
