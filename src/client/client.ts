@@ -1,5 +1,6 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -39,6 +40,7 @@ export interface KeyholdClient {
   readonly apiKeys: Client<typeof ApiKeysService>;
   readonly selfService: Client<typeof SelfServiceService>;
   readonly derivedKeys: Client<typeof DerivedKeysService>;
+  readonly audit: Client<typeof AuditService>;
 }
 
 /**
@@ -60,6 +62,7 @@ export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClien
     apiKeys: createClient(ApiKeysService, transport),
     selfService: createClient(SelfServiceService, transport),
     derivedKeys: createClient(DerivedKeysService, transport),
+    audit: createClient(AuditService, transport),
   };
 }
 
