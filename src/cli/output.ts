@@ -96,10 +96,15 @@ export function writeObject(json: JsonObject, options: OutputOptions): Promise<v
 
 export type Cell = string | Styled;
 
-/** Returns a table with aligned columns, below their titles if there are any. */
-export function tableText(cells: readonly (readonly Cell[])[], titles?: readonly string[]): Text {
+/** Returns a table with aligned columns, below their titles if there are any. `widths` keeps the least widths for the rows that follow. */
+export function tableText(
+  cells: readonly (readonly Cell[])[],
+  titles?: readonly string[],
+  widths: number[] = [],
+): Text {
   const rows = titles === undefined ? cells : [titles.map((text): Styled => ({ text, style: "bold" })), ...cells];
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => textOf(row[column]).length)));
+  for (const row of rows)
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, textOf(cell).length);
   return rows.map((row) => {
     const last = row.findLastIndex((cell) => textOf(cell) !== "");
     const padding = (column: number) => "".padEnd((widths[column] ?? 0) - textOf(row[column]).length + 2);
@@ -159,7 +164,7 @@ export function relativeTime(time: string, now: number): string {
 }
 
 /** Formats a value of a record for people, on one line. */
-function displayValue(value: unknown): string {
+export function displayValue(value: unknown): string {
   return onOneLine(plainText(value));
 }
 

@@ -1,6 +1,7 @@
 import { createRegistry, type Message, toJson } from "@bufbuild/protobuf";
 import { file_keyhold_v2alpha1_api_key } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { file_keyhold_v2alpha1_api_keys } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { file_keyhold_v2alpha1_audit } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { file_keyhold_v2alpha1_hmac_keys } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { file_keyhold_v2alpha1_imported_api_keys } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { file_keyhold_v2alpha1_issued_api_keys } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
@@ -12,6 +13,7 @@ import { fieldCell, jsonText, note, type OutputOptions, tableText, write, writeO
 const registry = createRegistry(
   file_keyhold_v2alpha1_api_key,
   file_keyhold_v2alpha1_api_keys,
+  file_keyhold_v2alpha1_audit,
   file_keyhold_v2alpha1_hmac_keys,
   file_keyhold_v2alpha1_imported_api_keys,
   file_keyhold_v2alpha1_issued_api_keys,
@@ -46,14 +48,19 @@ export function fieldOf(message: Message, path: string): string {
   return typeof selected === "string" ? selected : (JSON.stringify(selected) ?? "");
 }
 
-/** Writes messages page by page: as a JSON array with one per line, as the values of one field, or as a table with these titles by field. */
-export async function writeList(
-  pages: AsyncIterable<readonly Message[]> | Iterable<readonly Message[]>,
+/**
+ * Writes messages page by page: as a JSON array with one per line, as the values of one field, or as a table with these titles by field of
+ * the record of a message.
+ */
+export async function writeList<M extends Message>(
+  pages: AsyncIterable<readonly M[]> | Iterable<readonly M[]>,
   titles: Readonly<Record<string, string>>,
   none: string,
   { json = false, output }: OutputOptions,
+  recordOf: (message: M) => JsonObject = restJson,
 ): Promise<void> {
   const fields = Object.keys(titles);
+  const widths: number[] = [];
   let isFirst = true;
   for await (const messages of pages) {
     if (messages.length === 0) continue;
@@ -61,8 +68,8 @@ export async function writeList(
     else if (json)
       await write((isFirst ? "[\n" : ",\n") + messages.map((message) => jsonText(restJson(message))).join(",\n"));
     else {
-      const rows = messages.map(restJson).map((record) => fields.map((field) => fieldCell(field, record[field])));
-      await write(tableText(rows, isFirst ? Object.values(titles) : undefined));
+      const rows = messages.map(recordOf).map((record) => fields.map((field) => fieldCell(field, record[field])));
+      await write(tableText(rows, isFirst ? Object.values(titles) : undefined, widths));
     }
     isFirst = false;
   }

@@ -1,5 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import { parseDuration } from "../../domain/duration.ts";
+import { allOf, equalTo } from "../filter.ts";
+import { type PageRequest, pagesOf } from "../pages.ts";
 import { openRemote, type Remote, type RemoteOptions } from "../remote.ts";
 import { writeList } from "../rest-json.ts";
 
@@ -23,7 +25,7 @@ interface ListOptions extends RemoteOptions {
 
 /** Lists keys page by page, in the memory of one page. */
 export async function list(options: ListOptions): Promise<void> {
-  const pages = pagesOf(await openRemote(options), options);
+  const pages = pagesOf(reader(await openRemote(options), options), options);
   // The list of both kinds has the kind of each key.
   await writeList(pages, options.kind === "all" ? { ...COLUMNS, kind: "KIND" } : COLUMNS, "no keys", options);
 }
@@ -33,8 +35,7 @@ export async function list(options: ListOptions): Promise<void> {
  * duration are not, since they may not have been used yet. Throws `INVALID_ARGUMENT` naming the option with an invalid duration.
  */
 function filterOf({ filter = "", actor, status, expiringWithin, unusedFor, notAdopted }: ListOptions): string {
-  const conditions: string[] = [];
-  if (actor !== undefined) conditions.push(`actor_id="${actor.replace(/["\\*]/g, "\\$&")}"`);
+  const conditions = equalTo("actor_id", actor);
   if (status !== undefined) conditions.push(`status=KEY_STATUS_${status.toUpperCase()}`);
   if (expiringWithin !== undefined) {
     parseDuration(expiringWithin, "--expiring-within");
@@ -45,9 +46,7 @@ function filterOf({ filter = "", actor, status, expiringWithin, unusedFor, notAd
     conditions.push(`NOT last_used_time >= now() - "${unusedFor}" AND create_time < now() - "${unusedFor}"`);
   }
   if (notAdopted) conditions.push("adopted = false");
-  // Without parentheses if it is alone, so that positions in errors are those of the option.
-  if (conditions.length === 0 || filter.trim() === "") return filter + conditions.join(" AND ");
-  return [`(${filter})`, ...conditions].join(" AND ");
+  return allOf(filter, conditions);
 }
 
 function orderOf({ expiringWithin, unusedFor }: ListOptions): string {
@@ -55,22 +54,21 @@ function orderOf({ expiringWithin, unusedFor }: ListOptions): string {
   return unusedFor === undefined ? "" : "last_used_time";
 }
 
-async function* pagesOf(remote: Remote, options: ListOptions): AsyncGenerator<readonly Message[]> {
-  const { kind, limit = Number.POSITIVE_INFINITY } = options;
-  const { apiKeys, issuedApiKeys, importedApiKeys } = remote;
+function reader({ apiKeys, issuedApiKeys, importedApiKeys }: Remote, options: ListOptions) {
   const conditions = { filter: filterOf(options), orderBy: options.orderBy ?? orderOf(options) };
-  let [left, pageToken] = [limit, ""];
-  let keys: readonly Message[];
-  do {
-    const request = { ...conditions, pageToken, pageSize: Math.min(left, options.pageSize) };
-    if (kind === "issued")
-      ({ issuedApiKeys: keys, nextPageToken: pageToken } = await issuedApiKeys.listIssuedApiKeys(request));
-    else if (kind === "imported")
-      ({ importedApiKeys: keys, nextPageToken: pageToken } = await importedApiKeys.listImportedApiKeys(request));
-    else ({ apiKeys: keys, nextPageToken: pageToken } = await apiKeys.listApiKeys(request));
-    yield keys;
-    left -= keys.length;
-  } while (pageToken !== "" && left > 0);
+  return async (page: PageRequest): Promise<readonly [keys: readonly Message[], nextPageToken: string]> => {
+    const request = { ...conditions, ...page };
+    if (options.kind === "issued") {
+      const { issuedApiKeys: keys, nextPageToken } = await issuedApiKeys.listIssuedApiKeys(request);
+      return [keys, nextPageToken];
+    }
+    if (options.kind === "imported") {
+      const { importedApiKeys: keys, nextPageToken } = await importedApiKeys.listImportedApiKeys(request);
+      return [keys, nextPageToken];
+    }
+    const { apiKeys: keys, nextPageToken } = await apiKeys.listApiKeys(request);
+    return [keys, nextPageToken];
+  };
 }
 
 const COLUMNS = {
