@@ -2,6 +2,7 @@ import { Argument, type Command, Option } from "commander";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { readBuild, readVersion } from "../server/version.ts";
 import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
+import { addAuditCommands } from "./audit/commands.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addHmacKeysCommands } from "./hmac-keys/commands.ts";
 import { addKeysCommands } from "./keys/commands.ts";
@@ -23,6 +24,7 @@ export function createProgram(isJson = false): Command {
   addServerCommands(program);
   addKeysCommands(program);
   addHmacKeysCommands(program);
+  addAuditCommands(program);
   addSecretCommands(program);
   addOperatorCommands(program);
   return program;

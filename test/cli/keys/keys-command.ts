@@ -10,6 +10,8 @@ export interface KeysCommand {
   /** The admin token. */
   readonly token: string;
   keys(args: readonly string[], input?: string, environment?: Record<string, string>): Promise<Ended>;
+  /** Runs any command as a client of the server. */
+  keyhold(args: readonly string[], input?: string, environment?: Record<string, string>): Promise<Ended>;
   /** Runs `keyhold admin token` on the database of the server. */
   adminToken(...args: string[]): Promise<Ended>;
   /** Returns the JSON of a command that must succeed. */
@@ -31,18 +33,20 @@ export function useKeysCommand(): KeysCommand {
     expect(issued_api_key.scopes).toEqual(["keyhold:admin"]);
     token = secret;
   });
-  const keys: KeysCommand["keys"] = (args, input, environment = {}) =>
+  const keyhold: KeysCommand["keyhold"] = (args, input, environment = {}) =>
     runKeyhold(
-      ["keys", ...args],
+      args,
       { KEYHOLD_URL: suite.server.url, KEYHOLD_TOKEN: token, ...environment },
       input === undefined ? {} : { input },
     );
+  const keys: KeysCommand["keys"] = (args, ...rest) => keyhold(["keys", ...args], ...rest);
   return {
     suite,
     get token() {
       return token;
     },
     keys,
+    keyhold,
     adminToken,
     answerOf: async (args, input) => {
       const { code, stdout, stderr } = await keys([...args, "--json"], input);
