@@ -104,7 +104,7 @@ test("serve, with a root secret for the first time", async () => {
   ]);
 });
 
-const REWRAPPED = ["signing_key.rewrapped", "hmac_key.rewrapped"] as const;
+const REWRAPPED = ["signing_key.rewrapped", "signing_key.rewrapped", "hmac_key.rewrapped"] as const;
 
 test("secrets rotate and promote", async () => {
   await keyhold("secrets rotate");
