@@ -20,7 +20,7 @@ export const LONG_TESTS = [
   // Clusters that lose leases or clocks, and races of imports on three nodes; the model of the protocol.
   "test/cluster/{clocks,hash-imports,membership,model}.test.ts",
   // Connections that are cut under load, concurrent inserts of several servers, plans of large tables.
-  "test/postgres/{batch-inserts,insert,list-plans,point-plans,pool,primary}.test.ts",
+  "test/postgres/{audit-plans,batch-inserts,insert,list-plans,point-plans,pool,primary}.test.ts",
   // Every setting of sessions, in every place.
   "test/server/session-settings.test.ts",
   // Many runs of a command.

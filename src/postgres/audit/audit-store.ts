@@ -1,6 +1,6 @@
-import type { Fragment, Sql } from "postgres";
+import type { Fragment, PendingQuery, Sql } from "postgres";
 import type { AuditEvent } from "../../audit/event.ts";
-import type { AuditStore, EventQuery, LogBounds, Sequenced } from "../../audit/log.ts";
+import type { AuditStore, EventOrder, EventQuery, LogBounds, Sequenced } from "../../audit/log.ts";
 import { fieldError } from "../../domain/errors.ts";
 import { codeOf, QUERY_CANCELED } from "../connection/errors.ts";
 import { firstRow } from "../connection/first-row.ts";
@@ -11,6 +11,8 @@ import { compileEventFilter } from "./filter.ts";
 
 /** Events of one run of the sequencer, which holds its lock meanwhile. */
 const MAX_SEQUENCED = 1_000;
+
+const BY_SEQ: EventOrder = { field: "seq", isDescending: false };
 
 const TOO_SLOW = "selects too few of too many events; add a condition on key_id, actor_id, caller or time";
 
@@ -29,18 +31,16 @@ export function createAuditStore({ database, lists }: Readonly<Record<"database"
     bounds: () => database.run(readBounds, "audit.bounds"),
     list: async (query) => {
       try {
-        return await lists.run((sql) => list(sql, query), "audit.list");
+        return await lists.run((sql) => selectEvents(sql, query), "audit.list");
       } catch (error) {
         if (codeOf(error) !== QUERY_CANCELED || query.filter.node === "all") throw error;
         throw fieldError("LIST_TOO_SLOW", "filter", TOO_SLOW);
       }
     },
-    read: (seq, limit) =>
-      lists.run(
-        (sql) => sql<AuditEvent[]>`
-          SELECT ${COLUMNS(sql)} FROM audit_events WHERE seq >= ${seq} AND ${ownSession(sql)} ORDER BY seq LIMIT ${limit}`,
-        "audit.read",
-      ),
+    read: (seq, limit) => {
+      const query: EventQuery = { filter: { node: "all" }, order: BY_SEQ, after: { seq: seq - 1 }, limit };
+      return lists.run((sql) => selectEvents(sql, query), "audit.read");
+    },
   };
 }
 
@@ -57,16 +57,24 @@ async function readBounds(sql: Sql): Promise<LogBounds> {
   return firstRow(rows);
 }
 
-const COLUMNS = (sql: Sql): Fragment =>
-  sql`seq::numeric AS seq, time, action, key_id, actor_id, resource_id, call, before, after`;
-
-/** In the order of an index, from the end of the previous page. */
-function list(sql: Sql, { filter, order, after, limit }: EventQuery): PromiseLike<AuditEvent[]> {
+/**
+ * Returns the events of a page in the order of an index, from the end of the previous page. `ORDER BY seq` would mean the converted column, which
+ * no index has.
+ */
+export function selectEvents(sql: Sql, { filter, order, after, limit }: EventQuery): PendingQuery<AuditEvent[]> {
   const [operator, direction] = order.isDescending ? [sql`<`, sql`DESC`] : [sql`>`, sql`ASC`];
-  const place = order.field === "seq" ? sql`seq` : sql`time, seq`;
-  const start = after && sql`(${place}) ${operator} (SELECT ${place} FROM audit_events WHERE seq = ${after.seq})`;
+  const start = after && startOf(sql, order.field, operator, after.seq);
   return sql<AuditEvent[]>`
-    SELECT ${COLUMNS(sql)} FROM audit_events
-    WHERE ${allOf(sql, [ownSession(sql), compileEventFilter(sql, filter), ...(start === null ? [] : [start])])}
-    ORDER BY ${order.field === "seq" ? sql`` : sql`time ${direction},`} seq ${direction} LIMIT ${limit}`;
+    SELECT seq::numeric AS seq, time, action, key_id, actor_id, resource_id, call, before, after FROM audit_events
+    WHERE ${allOf(sql, [ownSession(sql), ...(start === null ? [] : [start]), compileEventFilter(sql, filter)])}
+    ORDER BY ${order.field === "seq" ? sql`` : sql`time ${direction},`} audit_events.seq ${direction} LIMIT ${limit}`;
+}
+
+/**
+ * With scalar operands, the comparison of rows is a condition of the index. It must come before a condition on the time, because a scan begins at
+ * the first of both.
+ */
+function startOf(sql: Sql, field: EventOrder["field"], operator: Fragment, seq: number): Fragment {
+  if (field === "seq") return sql`seq ${operator} ${seq}`;
+  return sql`(time, seq) ${operator} ((SELECT time FROM audit_events WHERE seq = ${seq}), ${seq})`;
 }
