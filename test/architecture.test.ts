@@ -14,7 +14,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   keys: 3,
   verify: 3,
   signing: 3,
-
+  audit: 3,
   cluster: 3,
   "embedded-postgres": 3,
   postgres: 4,
@@ -30,7 +30,7 @@ const LAYERS: Readonly<Record<string, number>> = {
 
 /** The rooms of a folder of src/, ordered like `LAYERS`; "." is its own files. A room imports from lower rooms and from itself. */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  postgres: { connection: 0, migrations: 1, cluster: 1, keys: 2, lists: 3, hashes: 3, signing: 3, ".": 4 },
+  postgres: { connection: 0, migrations: 1, cluster: 1, keys: 2, lists: 3, hashes: 3, signing: 3, audit: 3, ".": 4 },
   transport: {
     wire: 0,
     listener: 1,
@@ -232,7 +232,7 @@ const CHECKED_REACTIONS = {
   "once in the life of a connection or session": `embedded-postgres/socket 2, postgres/connection/client-socket 1, postgres/cluster/notify-probe 1,
     postgres/connection/primary 4, transport/listener/client-error 1, transport/fast-path/http1 2, transport/listener/acceptor 5,
     transport/listener/closing 2, transport/listener/http2 6, transport/listener/server 3`,
-  "removed at the end of the call": `client/retries 1, client/streams 1, postgres/cluster/leases 1, transport/fast-path/stream-verify 1, transport/wire/deadline 1`,
+  "removed at the end of the call": `audit/feed 1, client/retries 1, client/streams 1, postgres/cluster/leases 1, transport/fast-path/stream-verify 1, transport/wire/deadline 1`,
   "the promise or signal is of the same call": `cluster/barriers 1, cluster/membership 2,
     cluster/renewals 1, embedded-postgres/ownership 1, keys/bulk 1, lib/maybe-promise 2, lib/race-signal 2, lib/with-timeout 2,
     postgres/cluster/change-committer 1, postgres/cluster/group-commit 1, postgres/cluster/propagate 1, postgres/keys/copy-rows 1,

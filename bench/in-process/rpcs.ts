@@ -28,7 +28,7 @@ export async function openRpcs(ifRunning: "attach" | "reject"): Promise<OpenRpcs
   const signing = await createSigning(resources.signing);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, { adopt: () => {} }, { error: fail });
-  const api = createApi(config, resources, signing, context, () => false);
+  const api = createApi(config, resources, signing, context, { onDenied: () => {}, isStopping: () => false });
   const limiter = new ConcurrencyLimiter();
   const rpcs = implementRpcs(api).map((implementation) => createRpc(implementation, guard, limiter));
   return { rpcs, close: resources.close };

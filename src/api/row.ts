@@ -29,6 +29,8 @@ export interface ApiContext {
   /** Explains a credential, or the current secret of a key; null if there is no such key for the caller. */
   explain(caller: Principal, subject: ExplainedSubject, presentation: Presentation): Promise<Explanation | null>;
   jwks(): MaybePromise<Jwks>;
+  /** Receives a caller that may not do what its call was to do. */
+  onDenied(caller: Principal): void;
   /** Whether the server is stopping, so that long work should end soon. */
   isStopping(): boolean;
 }

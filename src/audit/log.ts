@@ -1,6 +1,7 @@
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
 import { type PageRequest, type PagingContext, pageOf, parsePageRequest } from "../paging/page-request.ts";
+import type { Denied } from "./denials.ts";
 import type { AuditEvent } from "./event.ts";
 import { type EventFilter, parseEventFilter } from "./filter.ts";
 
@@ -40,6 +41,8 @@ export interface AuditStore {
   /** Assigns `seq` to all events that are committed. */
   sequence(): Promise<Sequenced>;
   bounds(): Promise<LogBounds>;
+  /** Records denied calls. */
+  deny(denied: readonly Denied[]): Promise<void>;
   /** Rejects with `LIST_TOO_SLOW` if the database finds the events that match the filter too slowly. */
   list(query: EventQuery): Promise<AuditEvent[]>;
   /** Returns the events from `seq` on, in their order, at most `limit`. */

@@ -1,12 +1,15 @@
 import { KeyholdError } from "../domain/errors.ts";
-import { callerName } from "../domain/principal.ts";
+import { callerName, type Principal } from "../domain/principal.ts";
 import { memoizable } from "../lib/memoize.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
-import type { AddressOf, GuardedCall } from "./call-principal.ts";
+import { type AddressOf, anonymous, CallPrincipal, type GuardedCall } from "./call-principal.ts";
 import { REJECTION_CAUSES, RejectedCredential, type RejectionCause } from "./rejected-credential.ts";
 
 type LimitName = "public" | "failures";
+
+/** Receives who has made a call with a rejected credential, why it was rejected, and the key of the credential if it has one. */
+export type OnRejected = (caller: Principal, reason: RejectionCause, keyId: string | null) => void;
 
 /** The limiter of each; null: none. */
 export type Limiters = Readonly<Record<LimitName, RateLimiter | null>>;
@@ -24,6 +27,7 @@ const REASON = memoizable({ reason: "RATE_LIMITED" });
  */
 export class CallLimits {
   readonly #limiters: Limiters;
+  readonly #onRejected: OnRejected;
   /** Calls that were rejected with RATE_LIMITED. */
   readonly limited: Record<LimitName, number> = { public: 0, failures: 0 };
   readonly rejections = Object.fromEntries(REJECTION_CAUSES.map((cause) => [cause, 0])) as Record<
@@ -33,8 +37,9 @@ export class CallLimits {
   /** Calls already counted: a call is authorized again when its body is complete. */
   readonly #counted = new WeakSet<GuardedCall>();
 
-  constructor(limiters: Limiters = { public: null, failures: null }) {
+  constructor(limiters: Limiters = { public: null, failures: null }, onRejected: OnRejected = () => {}) {
     this.#limiters = limiters;
+    this.#onRejected = onRejected;
   }
 
   /** Throws `RATE_LIMITED`. */
@@ -48,8 +53,8 @@ export class CallLimits {
     throw RATE_LIMITED;
   }
 
-  /** Counts and logs a rejected credential. Returns the error for the caller. */
-  reject(error: unknown, call: GuardedCall, addressOf: AddressOf): unknown {
+  /** Counts, logs and records a rejected credential. Returns the error for the caller. */
+  reject(error: unknown, rpc: string, call: GuardedCall, addressOf: AddressOf): unknown {
     if (!(error instanceof RejectedCredential)) return error;
     const { reason, keyId, caller } = error.rejection;
     const name = caller && callerName(caller);
@@ -61,6 +66,7 @@ export class CallLimits {
       ...(name !== undefined && { caller: name }),
       ...(typeof keyId === "string" && { refused_key_id: keyId }),
     });
+    this.#onRejected(new CallPrincipal(caller ?? anonymous, rpc, call, addressOf), reason, keyId ?? null);
     const { failures: limiter } = this.#limiters;
     if (limiter === null || limiter.take(name ?? networkOf(address))) return error;
     this.limited.failures++;

@@ -1,5 +1,5 @@
-import { callerName, type Identity, type Principal } from "../domain/principal.ts";
-import { memoize } from "../lib/memoize.ts";
+import { callerName, type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import { memoizable, memoize } from "../lib/memoize.ts";
 
 /** The parts of a `Call` of `api/` that a guard needs. */
 export interface GuardedCall {
@@ -13,6 +13,14 @@ export interface GuardedCall {
 /** Returns the address of the client of a call. */
 export type AddressOf = (call: GuardedCall) => string;
 
+/** The identity of a caller without a credential. */
+export const anonymous: Identity = memoizable({
+  method: "none",
+  subject: "anonymous",
+  scopes: [],
+  restrictions: UNRESTRICTED,
+});
+
 /** Logs the caller of a call and returns its principal. */
 export function admitAs(identity: Identity, rpc: string, call: GuardedCall, addressOf: AddressOf): Principal {
   call.log.add(callerOf(identity));
@@ -22,7 +30,7 @@ export function admitAs(identity: Identity, rpc: string, call: GuardedCall, addr
 const callerOf = memoize((identity: Identity) => ({ caller: callerName(identity) }));
 
 /** An identity in one of its calls. Facts of the call are read on use: most calls never need them. */
-class CallPrincipal implements Principal {
+export class CallPrincipal implements Principal {
   readonly subject;
   readonly method;
   readonly keyId;

@@ -46,7 +46,7 @@ export function createGatewayGuard({ methods, networks, guard, limits, tokenHead
     const identity = identify(call);
     if (identity !== undefined) return admitAs(identity, rpc.name, call, peerOf);
     if (methods.includes("token")) return recover(() => guard(rpc, call, tokenHeaders), rejectGateway);
-    throw limits.reject(notPermitted(`authenticate with ${methods.join(" or ")}`), call, peerOf);
+    throw limits.reject(notPermitted(`authenticate with ${methods.join(" or ")}`), rpc.name, call, peerOf);
   };
 }
 

@@ -1,12 +1,12 @@
 import { ADMIN_SCOPE, type AdminScope, includesScope, type Policy, scopesIncluding } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
-import { type Identity, type Principal, UNRESTRICTED } from "../domain/principal.ts";
+import type { Identity, Principal } from "../domain/principal.ts";
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
 import { andThen, type MaybePromise, recover } from "../lib/maybe-promise.ts";
 import { memoizable } from "../lib/memoize.ts";
 import type { Presentation } from "../verify/context.ts";
 import { CallLimits } from "./call-limits.ts";
-import { type AddressOf, admitAs, type GuardedCall } from "./call-principal.ts";
+import { type AddressOf, admitAs, anonymous, type GuardedCall } from "./call-principal.ts";
 import { bearerOf, bearerOrPasswordOf } from "./caller-credential.ts";
 import { RejectedCredential, unauthenticated } from "./rejected-credential.ts";
 
@@ -45,14 +45,6 @@ export interface GuardOptions {
   readonly limits?: CallLimits;
 }
 
-/** The identity of a caller of a public RPC. */
-const anonymous: Identity = memoizable({
-  method: "none",
-  subject: "anonymous",
-  scopes: [],
-  restrictions: UNRESTRICTED,
-});
-
 /** The identity of a caller without a credential when the operator requires none. */
 const unauthenticatedAdmin: Identity = memoizable({ ...anonymous, scopes: [ADMIN_SCOPE] });
 
@@ -80,7 +72,7 @@ export function createGuard({
         return andThen(identity, (identity) => admitAs(requireScope(identity, policy), name, call, addressOf));
       },
       (error) => {
-        throw limits.reject(error, call, addressOf);
+        throw limits.reject(error, name, call, addressOf);
       },
     );
   };

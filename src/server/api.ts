@@ -54,7 +54,7 @@ export function createApi(
   { keys, reader, rings, hashing, audit }: Resources,
   signing: Signing,
   context: VerifyContext,
-  isStopping: () => boolean,
+  server: Pick<ApiContext, "onDenied" | "isStopping">,
 ): ApiContext {
   const { clock, random } = keys;
   const strict = strictly(context);
@@ -77,6 +77,6 @@ export function createApi(
     verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode, caller),
     explain: (caller, subject, presentation) => explain(of(strict, caller), subject, presentation),
     jwks: signing.jwks,
-    isStopping,
+    ...server,
   };
 }

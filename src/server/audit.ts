@@ -16,16 +16,23 @@ export function createAuditFeed({ audit: { store }, coherence }: Resources): Aud
  * Starts the job that adds the events of all nodes to the audit log and advances the feed: soon after a change of this node, at once when another
  * node has added events that a watcher waits for, and every second for the changes of programs that are no nodes.
  */
-export function startAuditJob(jobs: Jobs, feed: AuditFeed, { audit, coherence }: Resources, meters: Instruments): void {
+export function startAuditJob(
+  jobs: Jobs,
+  feed: AuditFeed,
+  { audit, coherence }: Resources,
+  { audit: meter, denials }: Instruments,
+): void {
   const run = jobs.start({
     name: "audit_log",
     interval: 1_000,
     failureMessage: "events could not be added to the audit log yet",
     runsAtStop: true,
     run: async () => {
+      const denied = denials.take(systemMonotonic());
+      if (denied.length > 0) await audit.store.deny(denied);
       const { assigned, lag } = await audit.store.sequence();
-      meters.audit.events += assigned;
-      meters.audit.lag = lag;
+      meter.events += assigned;
+      meter.lag = lag;
       await feed.advance();
     },
   });

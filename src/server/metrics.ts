@@ -1,3 +1,4 @@
+import { Denials } from "../audit/denials.ts";
 import type { AuditFeed } from "../audit/feed.ts";
 import { CallLimits, type Limiters } from "../auth/call-limits.ts";
 import { DatabaseRejectedError } from "../cluster/history.ts";
@@ -35,8 +36,10 @@ export class Instruments {
   readonly audit = { events: 0, lag: 0 };
   readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
+  readonly denials = new Denials();
+
   constructor(limiters: Limiters) {
-    this.limits = new CallLimits(limiters);
+    this.limits = new CallLimits(limiters, (caller, reason, keyId) => this.denials.add(caller, reason, keyId));
   }
 
   readonly onAdoption = (outcome: keyof Instruments["adoptions"]): void => {
@@ -80,13 +83,18 @@ export function metricsOf(measured: Measured): AnyFamily[] {
   ];
 }
 
-function auditMetrics({ feed, meters: { audit } }: Measured): Family[] {
+function auditMetrics({ feed, meters: { audit, denials } }: Measured): Family[] {
   return [
     counter("keyhold_audit_events_total", "Events that this server has added to the audit log.", () => audit.events),
     gauge(
       "keyhold_audit_lag_seconds",
       "How long the oldest event of the last run waited before it was added to the audit log.",
       () => seconds(audit.lag),
+    ),
+    counter(
+      "keyhold_audit_denials_dropped_total",
+      "Denied calls that are in no event of the audit log, because there were too many kinds in a minute.",
+      () => denials.dropped,
     ),
     gauge("keyhold_audit_watchers", "Calls of WatchAuditEvents.", () => feed.watchers),
   ];

@@ -81,7 +81,10 @@ export async function serve(
   };
   let isStopping = false;
   const feed = createAuditFeed(resources);
-  const api = createApi(config, resources, signing, counted, () => isStopping);
+  const api = createApi(config, resources, signing, counted, {
+    onDenied: (caller) => meters.denials.add(caller, "NOT_PERMITTED"),
+    isStopping: () => isStopping,
+  });
   const { isCoherent } = resources.coherence;
   const reads = createReadProbe({
     run: resources.probeReads,

@@ -211,6 +211,7 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on schema_migrations": async () => (await open()).close(),
   "SELECT on audit_events": () => resources.audit.store.read(0, 1),
   "SELECT on audit_log": () => resources.audit.store.bounds(),
+  "EXECUTE on FUNCTION audit_deny(jsonb)": () => resources.audit.store.deny([]),
   "EXECUTE on FUNCTION audit_sequence(integer)": () => resources.audit.store.sequence(),
 };
 

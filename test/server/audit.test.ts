@@ -168,8 +168,8 @@ const CHANGES: readonly (readonly [action: string, rpc: string, prepare: () => P
     "ApiKeysService/DisableApiKey",
     async () => {
       const { keyId } = await issue();
-      const before = changed({ disable_time: null, disable_reason: null });
-      const after = changed({ disable_time: TEXT, disable_reason: "suspected leak" });
+      const before = changed({ disable_time: null, disable_reason: null, disabled_by: null });
+      const after = changed({ disable_time: TEXT, disable_reason: "suspected leak", disabled_by: TEXT });
       return { ...verbOf(keyId, "disable", { reason: "suspected leak" }), keyId, before, after };
     },
   ],
@@ -182,8 +182,8 @@ const CHANGES: readonly (readonly [action: string, rpc: string, prepare: () => P
       return {
         ...verbOf(keyId, "enable"),
         keyId,
-        before: changed({ disable_time: TEXT }),
-        after: changed({ disable_time: null }),
+        before: changed({ disable_time: TEXT, disabled_by: TEXT }),
+        after: changed({ disable_time: null, disabled_by: null }),
       };
     },
   ],
@@ -192,8 +192,8 @@ const CHANGES: readonly (readonly [action: string, rpc: string, prepare: () => P
     "ApiKeysService/RevokeApiKey",
     async () => {
       const keyId = await importOne();
-      const before = changed({ revoke_time: null, revocation_reason: null });
-      const after = changed({ revoke_time: TEXT, revocation_reason: REASON });
+      const before = changed({ revoke_time: null, revocation_reason: null, revoked_by: null });
+      const after = changed({ revoke_time: TEXT, revocation_reason: REASON, revoked_by: TEXT });
       return { ...verbOf(keyId, "revoke", { reason: REASON }), keyId, before, after };
     },
   ],
@@ -353,13 +353,16 @@ test.each(table(REPEATED))("%s that is repeated has no further event", async (_,
   expect(await eventsOf(callId)).toEqual([]);
 });
 
-test("a preview, a denied call and a verification have no events", async () => {
+test("a preview and a verification have no events, and a denied call changes nothing", async () => {
   const preview = { path: `${paths.keys}:bulkRevoke`, body: { filter: 'actor_id="actor_1"', validate_only: true } };
   const verification = { path: `${paths.keys}:verify`, body: { credential: (await issue()).secret } };
   const denied = verbOf(await importOne(), "revoke");
   const sent = [await send(preview), await send(verification), await send(denied, null)];
   expect(sent.map(({ answer }) => answer.status)).toEqual([200, 200, 401]);
-  for (const { callId } of sent) expect(await eventsOf(callId)).toEqual([]);
+  const actions = await Promise.all(
+    sent.map(async ({ callId }) => (await eventsOf(callId)).map(({ action }) => action)),
+  );
+  expect(actions.flat().filter((action) => action !== "call.denied")).toEqual([]);
 });
 
 /** Calls that are made concurrently. */

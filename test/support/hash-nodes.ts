@@ -65,7 +65,7 @@ async function openNode<H extends TestHashes | null>(
   const log = { error: (...fault: unknown[]) => failures.push(fault) };
   const hashing = { ...resources.hashing, findByHash };
   const context = createVerifyContext(config, { ...resources, hashing }, signing, lastUsed, adopter, log);
-  const api = createApi(config, resources, signing, context, () => false);
+  const api = createApi(config, resources, signing, context, { onDenied: () => {}, isStopping: () => false });
   return {
     ...{ resources, hashes, adopter, api, changes, outcomes, failures },
     keys: resources.keys,

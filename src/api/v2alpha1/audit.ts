@@ -90,7 +90,7 @@ function wireValue(column: string, row: RecordedRow | null) {
 
 /** The stored reason of the change; the reason of the API has a prefix, which the description explains better. */
 function reasonOf({ after }: AuditEvent): string {
-  const reason = after?.revocation_description ?? after?.revocation_reason ?? after?.disable_reason;
+  const reason = after?.revocation_description ?? after?.revocation_reason ?? after?.disable_reason ?? after?.reason;
   return typeof reason === "string" ? reason : "";
 }
 

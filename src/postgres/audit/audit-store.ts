@@ -29,6 +29,12 @@ export function createAuditStore({ database, lists }: Readonly<Record<"database"
       }
     },
     bounds: () => database.run(readBounds, "audit.bounds"),
+    deny: async (denied) => {
+      await database.run(
+        (sql) => sql`SELECT audit_deny(${JSON.stringify(denied)}::text::jsonb) WHERE ${ownSession(sql)}`,
+        "audit.deny",
+      );
+    },
     list: async (query) => {
       try {
         return await lists.run((sql) => selectEvents(sql, query), "audit.list");

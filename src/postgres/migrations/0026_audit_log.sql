@@ -112,6 +112,13 @@ BEGIN
 END
 $$;
 
+-- Denied calls change nothing, so a server records them itself. It can record nothing else.
+CREATE FUNCTION audit_deny(denied jsonb) RETURNS void LANGUAGE sql SECURITY DEFINER AS $$
+  INSERT INTO audit_pending (action, key_id, call, after)
+  SELECT 'call.denied', (one ->> 'keyId')::uuid, one -> 'call', jsonb_build_object('reason', one ->> 'reason', 'count', one -> 'count')
+  FROM jsonb_array_elements(denied) AS one
+$$;
+
 CREATE FUNCTION audit_truncated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
   INSERT INTO audit_pending (action, call) VALUES (TG_ARGV[0] || '.truncated', audit_call());

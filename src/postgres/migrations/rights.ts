@@ -27,7 +27,7 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
 const TABLES = Object.keys(RIGHTS);
 
 /** Functions that a server calls itself. They run as the owner. */
-export const FUNCTIONS: readonly string[] = ["audit_sequence(integer)"];
+export const FUNCTIONS: readonly string[] = ["audit_sequence(integer)", "audit_deny(jsonb)"];
 
 /** The rights that a role has, lacks or does not need. */
 export interface RoleRights {
