@@ -8,8 +8,10 @@ export function addAuditCommands(program: Command): void {
     .description(
       "the audit log of a running server: who changed which key, signing key or setting, when and from where",
     );
-  withPeriod(withConditions(audit.command("list")))
+  withConditions(audit.command("list"))
     .description("list events, newest first; --json prints one array")
+    .addOption(sinceOption())
+    .option("--until <time>", "events before this time, in the same forms")
     .option(
       "--order-by <field>",
       'time or seq, the position in the log; append " desc" for descending order (default: "time desc")',
@@ -22,9 +24,11 @@ export function addAuditCommands(program: Command): void {
     .description("show an event with its caller and each changed field")
     .argument("<seq>", "position of the event in the log, as shown by `audit list`", position)
     .action(async (seq, options) => (await import("./events.ts")).get(seq, options));
-  withPeriod(withConditions(audit.command("export")))
-    .description("write events in the order of the log, one per line, and the position to resume after to stderr")
+  audit
+    .command("export")
+    .description("write all events in the order of the log, one per line, and the position to resume after to stderr")
     .option("--after-seq <seq>", "only events after this position in the log", position)
+    .addOption(sinceOption().conflicts("afterSeq"))
     .addOption(
       new Option("--format <name>", "jsonl: JSON as in the REST API; ocsf: OCSF API Activity (class 6003)")
         .choices(["jsonl", "ocsf"])
@@ -45,10 +49,8 @@ function withConditions(command: Command): Command {
     .option("--filter <expression>", "AIP-160 filter expression; other filter options narrow it further");
 }
 
-function withPeriod(command: Command): Command {
-  return command
-    .option("--since <time>", "events from this time on: RFC 3339, or a duration before now such as 7d")
-    .option("--until <time>", "events before this time, in the same forms");
+function sinceOption(): Option {
+  return new Option("--since <time>", "events from this time on: RFC 3339, or a duration before now such as 7d");
 }
 
 /** Parses a position in the log. */

@@ -70,6 +70,7 @@ const SELECTIONS: readonly (readonly [args: () => readonly string[], actions: re
   ],
   [() => ["--key", keyId, "--since", "2030-01-01T00:00:00Z"], []],
   [() => ["--key", keyId, "--until", "1h"], []],
+  [() => ["--key", keyId, "--limit", "1"], ["key.revoked"]],
   [() => ["--key", keyId, "--order-by", "seq", "--page-size", "1", "--limit", "2"], ["key.issued", "key.updated"]],
 ];
 
@@ -106,7 +107,7 @@ test("export writes the log in its order, and the position to resume after", asy
   expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => String(index)));
   expect(events).toEqual((await eventsOf("list")).reverse());
   expect(whole.stderr).toBe(`to continue, repeat the command with --after-seq ${events.length - 1}\n`);
-  const rest = await audit("export", "--after-seq", "1", "--since", "1h", "--json");
+  const rest = await audit("export", "--after-seq", "1", "--json");
   expect(rest).toMatchObject({
     code: 0,
     stderr: "",
@@ -117,6 +118,30 @@ test("export writes the log in its order, and the position to resume after", asy
   });
   const none = await audit("export", "--after-seq", String(events.length - 1));
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: whole.stderr });
+});
+
+test("export begins with a time, whatever the order in which changes that overlap are recorded", async () => {
+  const events = await eventsOf("list", "--key", keyId, "--order-by", "seq");
+  const [issued, updated, revoked] = events.map(({ seq }) => Number(seq));
+  // The update began long before its time, and committed after the revocation.
+  const times = [
+    [issued, "2020-01-01T11:59:59Z"],
+    [updated, "2020-01-01T12:00:02Z"],
+    [revoked, "2020-01-01T12:00:00Z"],
+  ] as const;
+  for (const [seq, time] of times) await suite.sql`UPDATE audit_events SET time = ${time} WHERE seq = ${seq ?? 0}`;
+  const exported = async (since: string) => {
+    const { stdout } = await audit("export", "--since", since);
+    return stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => Number(JSON.parse(line).seq))
+      .filter((seq) => [issued, updated, revoked].includes(seq));
+  };
+  expect(await exported("2020-01-01T11:59:59Z")).toEqual([issued, updated, revoked]);
+  expect(await exported("2020-01-01T12:00:00Z")).toEqual([updated, revoked]);
+  expect(await exported("2020-01-01T12:00:01Z")).toEqual([updated]);
+  expect(await exported("1h")).toEqual([]);
 });
 
 test("export writes any number of events, reading no page before the previous one is written", async () => {
@@ -151,7 +176,7 @@ test("export writes any number of events, reading no page before the previous on
 const FAILURES: readonly (readonly [string, number, string, readonly string[]])[] = [
   ["an invalid key id", 2, "--key: is not a UUID", ["list", "--key", "ci"]],
   ["an invalid time", 2, "--since: must be an RFC 3339 time", ["list", "--since", "2030-13-01T00:00:00Z"]],
-  ["an invalid duration", 2, "--until: must be a duration", ["export", "--until", "90"]],
+  ["an invalid duration", 2, "--since: must be a duration", ["export", "--since", "90"]],
   ["an invalid position", 2, "argument 'seq' is invalid. Must be a whole number.", ["get", "-1"]],
   ["an unknown position", 3, "the audit log has no event 999999999", ["get", "999999999"]],
   ["a filter with an error at its position in the option", 2, "at position 1 ", ["list", "--filter", "actr_id=a"]],
