@@ -237,10 +237,10 @@ const CHECKED_REACTIONS = {
     cluster/renewals 1, embedded-postgres/ownership 1, keys/bulk 1, lib/maybe-promise 2, lib/race-signal 2, lib/with-timeout 2,
     postgres/cluster/change-committer 1, postgres/cluster/group-commit 1, postgres/cluster/propagate 1, postgres/keys/copy-rows 1,
     transport/pipeline/access-log 1, transport/pipeline/call-pipeline 2, transport/pipeline/concurrency-limiter 1, transport/fast-path/call 2,
-    transport/connect/unary 1`,
+    transport/connect/rpc 1`,
   "settles within a statement or a request": `hashing/hash-formats 1, server/read-probe 1, signing/signing 1,
     transport/services/openapi 1, verifier/verdict-cache 1`,
-  "a composite of signals, which Node holds weakly": "transport/services/health 1",
+  "a composite of signals, which Node holds weakly": "transport/services/health 1, transport/pipeline/server-stream 2",
 };
 
 test("no promise, signal or emitter that outlives a call keeps a reaction of it", () => {

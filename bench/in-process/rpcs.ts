@@ -4,6 +4,7 @@ import { implementRpcs } from "../../src/api/v2alpha1/rpcs.ts";
 import { createGuard } from "../../src/auth/guard.ts";
 import { createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
+import { createAuditFeed } from "../../src/server/audit.ts";
 import { readConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { createSigning } from "../../src/signing/signing.ts";
@@ -28,7 +29,8 @@ export async function openRpcs(ifRunning: "attach" | "reject"): Promise<OpenRpcs
   const signing = await createSigning(resources.signing);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, { adopt: () => {} }, { error: fail });
-  const api = createApi(config, resources, signing, context, { onDenied: () => {}, isStopping: () => false });
+  const server = { auditFeed: createAuditFeed(resources), onDenied: () => {}, isStopping: () => false };
+  const api = createApi(config, resources, signing, context, server);
   const limiter = new ConcurrencyLimiter();
   const rpcs = implementRpcs(api).map((implementation) => createRpc(implementation, guard, limiter));
   return { rpcs, close: resources.close };

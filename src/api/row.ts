@@ -1,4 +1,11 @@
-import type { DescMethodUnary, DescService, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type {
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import type { AuditFeed } from "../audit/feed.ts";
 import type { AuditContext } from "../audit/log.ts";
 import type { Policy } from "../domain/admin-scopes.ts";
 import type { Principal } from "../domain/principal.ts";
@@ -16,6 +23,7 @@ import type { Call } from "./rpc.ts";
 export interface ApiContext {
   readonly audit: AuditContext;
   readonly keys: KeysContext;
+  readonly auditFeed: Pick<AuditFeed, "watch">;
   readonly derive: DeriveContext;
   readonly hmacKeys: HmacKeysContext;
   readonly issuer: string;
@@ -82,11 +90,41 @@ export interface TableRow<M extends DescMethodUnary = DescMethodUnary> extends R
   implement(context: ApiContext): Handler<M>;
 }
 
-/** A row for each method of a service, by its name in TypeScript. Each message of a stream is a call of a unary RPC, which has the implementation. */
+/**
+ * The implementation of a server-streaming RPC, which parses its request like a `Handler`. The signal aborts when the client disconnects, its
+ * deadline passes or the server stops: what the iterator awaits must end then. The header of the response waits for the first message.
+ */
+export type StreamHandler<M extends DescMethodServerStreaming> = (
+  request: MessageShape<M["input"]>,
+) => (
+  principal: Principal,
+  call: Call,
+  signal: AbortSignal,
+) => MaybePromise<AsyncIterable<MessageInitShape<M["output"]>>>;
+
+export interface StreamImplementation<M extends DescMethodServerStreaming = DescMethodServerStreaming>
+  extends StreamRpcRow {
+  readonly method: M;
+  readonly handler: StreamHandler<M>;
+}
+
+/** A stream takes no share of the concurrency limit while it waits. */
+type StreamRpcRow = Omit<RpcRow, "mayAnswerFromCache" | "cost" | "keyId">;
+
+export interface StreamRow<M extends DescMethodServerStreaming = DescMethodServerStreaming> extends StreamRpcRow {
+  implement(context: ApiContext): StreamHandler<M>;
+}
+
+/**
+ * A row for each method of a service, by its name in TypeScript. Each message of a bidirectional stream is a call of a unary RPC, which has
+ * the implementation.
+ */
 export type ServiceRows<S extends DescService> = {
   readonly [Name in keyof S["method"]]: S["method"][Name] extends DescMethodUnary
     ? TableRow<S["method"][Name]>
-    : RpcRow;
+    : S["method"][Name] extends DescMethodServerStreaming
+      ? StreamRow<S["method"][Name]>
+      : RpcRow;
 };
 
 /** Returns the cost of a request with this many items, or for a page of that size: as much as a single call for each ten. */

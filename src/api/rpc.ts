@@ -1,4 +1,10 @@
-import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import type {
+  DescMessage,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  MessageInitShape,
+  MessageShape,
+} from "@bufbuild/protobuf";
 import type { Principal } from "../domain/principal.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 
@@ -64,4 +70,22 @@ export interface Rpc<I extends DescMessage = DescMessage, O extends DescMessage 
   readonly acceptsCompression?: boolean;
   /** Reads a binary message of an admitted call itself; it is not decoded otherwise, and `invoke` gets an empty message. Must not throw. */
   readBinary?(message: Uint8Array, call: Call): void;
+}
+
+/** A call whose response is a stream. */
+export interface StreamCall extends Call {
+  /** Aborts at the deadline of the call; undefined in a protocol without deadlines. */
+  readonly deadline?: AbortSignal;
+  /** Calls the listener when the client disconnects. Returns a function that removes the listener. */
+  onDisconnect(listener: () => void): () => void;
+}
+
+/** A server-streaming RPC for the transports, with the limits of its `RpcRow`. */
+export interface StreamRpc<I extends DescMessage = DescMessage, O extends DescMessage = DescMessage>
+  extends Pick<Pipeline<MessageShape<I>, MessageInitShape<O>>, "admit"> {
+  readonly method: DescMethodServerStreaming<I, O>;
+  readonly maxRequestBytes: number;
+  readonly acceptsCompression?: boolean;
+  /** Yields the responses to the request of an authorized call. Throws only a `ConnectError`. Nothing is read ahead of the consumer. */
+  stream(request: MessageShape<I>, principal: Principal, call: StreamCall): AsyncGenerator<MessageInitShape<O>, void>;
 }

@@ -1,7 +1,7 @@
 import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
 import { introspectBy } from "../api/introspection.ts";
-import { implementRpcs } from "../api/v2alpha1/rpcs.ts";
+import { implementRpcs, implementStreams } from "../api/v2alpha1/rpcs.ts";
 import type { AuditFeed } from "../audit/feed.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
 import { createAdopter } from "../hashing/adopter.ts";
@@ -82,6 +82,7 @@ export async function serve(
   let isStopping = false;
   const feed = createAuditFeed(resources);
   const api = createApi(config, resources, signing, counted, {
+    auditFeed: feed,
     onDenied: (caller) => meters.denials.add(caller, "NOT_PERMITTED"),
     isStopping: () => isStopping,
   });
@@ -103,6 +104,7 @@ export async function serve(
   const guard = await configuredGuard(config, resources, verifyToken, meters.limits);
   const ports = await openPorts(config, {
     implementations: implementRpcs(api),
+    streams: implementStreams(api),
     introspect: introspectBy(api),
     gateways: gatewayOptions(config, api, guard, meters),
     guard,

@@ -1,9 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance } from "fastify";
 import { Authorization } from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import type { Introspect } from "../api/introspection.ts";
-import type { Implementation } from "../api/row.ts";
+import type { Implementation, StreamImplementation } from "../api/row.ts";
+import type { Rpc } from "../api/rpc.ts";
 import { SERVICES } from "../api/v2alpha1/rpcs.ts";
 import type { ClientAddressByEnvoy, ClientAddressOf } from "../lib/client-address.ts";
 import type { Tracing } from "../observability/tracing.ts";
@@ -15,6 +17,7 @@ import { createForwardAuth, type GatewayProtocol } from "./gateways/forward-auth
 import { createIntrospection } from "./gateways/introspect.ts";
 import { createRpc } from "./pipeline/call-pipeline.ts";
 import type { ConcurrencyLimiter } from "./pipeline/concurrency-limiter.ts";
+import { createStreamRpc } from "./pipeline/server-stream.ts";
 import { type CheckReadiness, type CountWorkers, createHealth, registerHealth } from "./services/health.ts";
 import { registerOpenApi } from "./services/openapi.ts";
 import { createReflection } from "./services/reflection.ts";
@@ -26,6 +29,7 @@ export interface ServerOptions
     "rpcs" | "streams" | "streamVerify" | "fastRpcs" | "introspection" | "forwardAuth" | "check"
   > {
   readonly implementations: readonly Implementation[];
+  readonly streams: readonly StreamImplementation[];
   /** Token introspection; without it the path is unknown. */
   readonly introspect?: Introspect;
   /** The endpoints for gateways; without it they are unknown. */
@@ -54,18 +58,21 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const introspection = introspect && createIntrospection(introspect, guard, limiter, tracing);
   const fastRpcs = toFastRpcs(rpcs);
   const verification = streamedVerification(implementations, fastRpcs, guard, limiter, tracing);
-  const fastify = await createPort(options, SERVICES, { rpcs, fastRpcs, introspection, verification });
+  const { streams } = options;
+  const fastify = await createPort(options, SERVICES, { rpcs, streams, fastRpcs, introspection, verification });
   registerOpenApi(fastify);
   return fastify;
 }
 
 /** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
 export function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
-  return createPort({ ...options, corsOrigins: [] }, [], { rpcs: [], fastRpcs: [] });
+  return createPort({ ...options, corsOrigins: [] }, [], { rpcs: [], streams: [], fastRpcs: [] });
 }
 
 /** The API of a port. */
-interface Api extends Pick<TransportOptions, "rpcs" | "fastRpcs" | "introspection"> {
+interface Api extends Pick<TransportOptions, "fastRpcs" | "introspection"> {
+  readonly rpcs: readonly Rpc[];
+  readonly streams: readonly StreamImplementation[];
   readonly verification?: StreamedVerification | undefined;
 }
 
@@ -73,7 +80,7 @@ interface Api extends Pick<TransportOptions, "rpcs" | "fastRpcs" | "introspectio
 async function createPort(
   options: ServerOptions,
   services: readonly DescService[],
-  { rpcs, verification, ...api }: Api,
+  { rpcs, streams, verification, ...api }: Api,
 ): Promise<FastifyInstance> {
   const { guard, limiter, tracing, gateways: { forwardAuth, extAuthz } = {} } = options;
   const check = extAuthz && createCheck(extAuthz, limiter, tracing);
@@ -85,14 +92,18 @@ async function createPort(
   const reflection = services.length === 0 ? [] : createReflection([...served, Health], shutdown.signal);
   const fastify = await createTransport({
     ...options,
-    rpcs: [...rpcs, createRpc(health.check, guard, limiter.reserve())],
+    rpcs: [
+      ...rpcs,
+      ...streams.map((stream) => createStreamRpc(stream, guard, limiter, shutdown.signal, tracing)),
+      createRpc(health.check, guard, limiter.reserve()),
+    ],
     streams: [health.watch, ...reflection],
     streamVerify: verification && { ...verification, stopping: shutdown.signal },
     ...api,
     forwardAuth: forwardAuth && createForwardAuth(forwardAuth, limiter, tracing),
     check,
   });
-  fastify.addHook("preClose", async () => shutdown.abort(new Error("the server is stopping")));
+  fastify.addHook("preClose", async () => shutdown.abort(new ConnectError("the server is stopping", Code.Unavailable)));
   registerHealth(fastify, checkReadiness, options.workers);
   return fastify;
 }

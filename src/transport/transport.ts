@@ -1,7 +1,7 @@
 import { cors as connectCors } from "@connectrpc/connect";
 import cors from "@fastify/cors";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
-import type { Rpc } from "../api/rpc.ts";
+import type { Rpc, StreamRpc } from "../api/rpc.ts";
 import type { Guard } from "../auth/guard.ts";
 import { registerConnect } from "./connect/register.ts";
 import type { StreamingRpc } from "./connect/streams.ts";
@@ -29,8 +29,8 @@ import { requestIdOf } from "./wire/headers.ts";
 import { type BodyBudget, bodyReader } from "./wire/request-body.ts";
 
 export interface TransportOptions {
-  /** Unary RPCs, over Connect, gRPC and gRPC-Web, and over REST where they have `google.api.http` annotations. */
-  readonly rpcs: readonly Rpc[];
+  /** RPCs with one request message, over Connect, gRPC and gRPC-Web, and over REST where they have `google.api.http` annotations. */
+  readonly rpcs: readonly (Rpc | StreamRpc)[];
   readonly streams: readonly StreamingRpc[];
   /** `StreamVerify`; without it the RPC is unknown. */
   readonly streamVerify?: StreamVerify | undefined;
@@ -103,7 +103,7 @@ const PREFLIGHT_MAX_AGE = 7200;
 
 /** Besides those of Connect's protocols: what REST and the JWKS use, and the context of a trace (W3C Trace Context and Baggage). */
 const ALLOWED_HEADERS = [
-  ...["Authorization", "Cache-Control", "If-None-Match", "X-Request-Id"],
+  ...["Authorization", "Cache-Control", "If-None-Match", "Last-Event-ID", "X-Request-Id"],
   ...["Traceparent", "Tracestate", "Baggage"],
 ];
 

@@ -6,6 +6,7 @@ import { BodyBudget } from "../../src/transport/wire/request-body.ts";
 export function bareServer() {
   return {
     implementations: [],
+    streams: [],
     checkReadiness: async () => ({}),
     certificate: undefined,
     corsOrigins: [],

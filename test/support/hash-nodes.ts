@@ -8,6 +8,7 @@ import { createFindByHash, type FindByHash } from "../../src/hashing/find-by-has
 import type { NewKey } from "../../src/keys/ports.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
+import { createAuditFeed } from "../../src/server/audit.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning } from "../../src/signing/signing.ts";
@@ -65,7 +66,8 @@ async function openNode<H extends TestHashes | null>(
   const log = { error: (...fault: unknown[]) => failures.push(fault) };
   const hashing = { ...resources.hashing, findByHash };
   const context = createVerifyContext(config, { ...resources, hashing }, signing, lastUsed, adopter, log);
-  const api = createApi(config, resources, signing, context, { onDenied: () => {}, isStopping: () => false });
+  const server = { auditFeed: createAuditFeed(resources), onDenied: () => {}, isStopping: () => false };
+  const api = createApi(config, resources, signing, context, server);
   return {
     ...{ resources, hashes, adopter, api, changes, outcomes, failures },
     keys: resources.keys,

@@ -1,9 +1,17 @@
 import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import { fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type { AuditChangeSchema, AuditEventSchema, AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
+import type {
+  AuditChangeSchema,
+  AuditEventSchema,
+  AuditService,
+  WatchAuditEventsResponseSchema,
+} from "../../../gen/keyhold/v2alpha1/audit_pb.js";
 import type { AuditEvent, RecordedRow } from "../../audit/event.ts";
-import { getEvent, listEvents, parseEventPage } from "../../audit/log.ts";
+import type { Watched } from "../../audit/feed.ts";
+import { parseEventFilter } from "../../audit/filter.ts";
+import { getEvent, listEvents, parseEventPage, requireUnrestricted } from "../../audit/log.ts";
+import { checkAll, invalidArgument } from "../../domain/errors.ts";
 import { pageSizeOf } from "../../paging/page-request.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { timestamp } from "./key-resources.ts";
@@ -32,8 +40,38 @@ export const audit: ServiceRows<typeof AuditService> = {
     policy: "keyhold:audit",
     idempotency: "no side effects",
   },
-  watchAuditEvents: { policy: "keyhold:audit", idempotency: "no side effects" },
+  watchAuditEvents: {
+    implement:
+      ({ audit, auditFeed }) =>
+      ({ startSeq, resumeToken, filter }) => {
+        const [start, matching] = checkAll(
+          () => (resumeToken === "" ? startSeq : parseResumeToken(resumeToken)),
+          () => parseEventFilter(filter, audit.clock.now),
+        );
+        return (principal, _call, signal) => {
+          requireUnrestricted(principal);
+          return watchResponses(auditFeed.watch(start === undefined ? null : Number(start), matching, signal));
+        };
+      },
+    policy: "keyhold:audit",
+    idempotency: "no side effects",
+  },
 };
+
+/** The position of the next event. */
+function parseResumeToken(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw invalidArgument("resume_token", "must be a resume_token that the stream has sent", "VALUE_NOT_ALLOWED");
+}
+
+async function* watchResponses(
+  all: AsyncIterable<Watched>,
+): AsyncGenerator<MessageInitShape<typeof WatchAuditEventsResponseSchema>> {
+  for await (const { event, nextSeq } of all) {
+    const resumeToken = String(nextSeq);
+    yield event === null ? { resumeToken } : { auditEvent: auditEvent(event), resumeToken };
+  }
+}
 
 /** Returns the resource of an event. */
 export function auditEvent(event: AuditEvent): MessageInitShape<typeof AuditEventSchema> {

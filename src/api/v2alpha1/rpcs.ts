@@ -1,4 +1,4 @@
-import type { DescMethod, DescMethodUnary, DescService, Message } from "@bufbuild/protobuf";
+import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, DescService } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
@@ -8,9 +8,16 @@ import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_k
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { recover } from "../../lib/maybe-promise.ts";
-import type { ApiContext, Handler, Implementation, RpcRow, ServiceRows, TableRow } from "../row.ts";
-import type { Call } from "../rpc.ts";
+import { type MaybePromise, recover } from "../../lib/maybe-promise.ts";
+import type {
+  ApiContext,
+  Implementation,
+  RpcRow,
+  ServiceRows,
+  StreamImplementation,
+  StreamRow,
+  TableRow,
+} from "../row.ts";
 import { apiKeys } from "./api-keys.ts";
 import { audit } from "./audit.ts";
 import { hmacKeys } from "./hmac-keys.ts";
@@ -53,28 +60,38 @@ export function rowOf(method: DescMethod): RpcRow | undefined {
 /** Implements the unary RPCs. */
 export function implementRpcs(context: ApiContext): Implementation[] {
   return [...ROWS].flatMap(([method, row]) => {
-    if (!isUnary(method)) return [];
+    if (method.methodKind !== "unary") return [];
     const { implement, ...rest } = row as TableRow;
     const handler = implement(context);
     // No call that may answer from the cache is denied by its handler.
-    return [{ ...rest, method, handler: rest.mayAnswerFromCache ? handler : reportingDenials(handler, context) }];
+    const reporting = rest.mayAnswerFromCache ? handler : reportingDenials(handler, context);
+    return [{ ...rest, method: method as DescMethodUnary, handler: reporting }];
   });
 }
 
-function reportingDenials(handler: Handler<DescMethodUnary>, { onDenied }: Pick<ApiContext, "onDenied">) {
-  return (request: Message) => {
+/** Implements the server-streaming RPCs. */
+export function implementStreams(context: ApiContext): StreamImplementation[] {
+  return [...ROWS].flatMap(([method, row]) => {
+    if (method.methodKind !== "server_streaming") return [];
+    const { implement, ...rest } = row as StreamRow;
+    const handler = reportingDenials(implement(context), context);
+    return [{ ...rest, method: method as DescMethodServerStreaming, handler }];
+  });
+}
+
+function reportingDenials<Request, Rest extends readonly unknown[], Response>(
+  handler: (request: Request) => (principal: Principal, ...rest: Rest) => MaybePromise<Response>,
+  { onDenied }: Pick<ApiContext, "onDenied">,
+) {
+  return (request: Request) => {
     const execute = handler(request);
-    return (principal: Principal, call: Call) =>
+    return (principal: Principal, ...rest: Rest) =>
       recover(
-        () => execute(principal, call),
+        () => execute(principal, ...rest),
         (error): never => {
           if (error instanceof KeyholdError && error.code === "CALLER_NOT_PERMITTED") onDenied(principal);
           throw error;
         },
       );
   };
-}
-
-function isUnary(method: DescMethod): method is DescMethodUnary {
-  return method.methodKind === "unary";
 }

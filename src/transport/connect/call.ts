@@ -23,6 +23,11 @@ export class ConnectCall extends FastifyCall {
     if (method === "GET") this.query = new URL(url, "http://localhost").searchParams;
   }
 
+  /** Also aborts when the client disconnects. */
+  get deadline(): AbortSignal {
+    return this.context.signal;
+  }
+
   get maxDetailBytes(): number | undefined {
     return this.context.protocolName === "grpc" ? GRPC_DETAIL_BYTES : undefined;
   }

@@ -2,7 +2,7 @@ import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { Rpc } from "../../api/rpc.ts";
+import type { Rpc, StreamRpc } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
 import { boundDeadlines } from "../wire/deadline.ts";
 import { renderError } from "../wire/error-handler.ts";
@@ -10,13 +10,13 @@ import { unescapeMessage } from "../wire/grpc.ts";
 import { HttpError, type HttpErrorReason, methodNotAllowed } from "../wire/http-error.ts";
 import type { ReadBody } from "../wire/request-body.ts";
 import { requestKey } from "./call.ts";
+import { addRpc, isFramed, withoutMessage } from "./rpc.ts";
 import { addStream, type StreamingRpc } from "./streams.ts";
-import { addUnary, isFramed, withoutMessage } from "./unary.ts";
 
 /** Serves RPCs by Connect, and those of `handlers` by handlers of their own. */
 export async function registerConnect(
   fastify: FastifyInstance,
-  rpcs: readonly Rpc[],
+  rpcs: readonly (Rpc | StreamRpc)[],
   streams: readonly StreamingRpc[],
   guard: Guard,
   readBody: ReadBody,
@@ -25,8 +25,10 @@ export async function registerConnect(
   await fastify.register(fastifyConnectPlugin, {
     routes: (router) => {
       for (const stream of streams) addStream(router, stream, guard);
-      for (const rpc of rpcs) addUnary(router, rpc, readBody);
-      router.handlers.push(...[...router.handlers.splice(0), ...handlers].map(completeHandler));
+      const ofStreams = [...router.handlers.splice(0), ...handlers].map((handler) => completeHandler(handler, false));
+      for (const rpc of rpcs) addRpc(router, rpc, readBody);
+      const ofRpcs = router.handlers.splice(0).map((handler) => completeHandler(handler, true));
+      router.handlers.push(...ofStreams, ...ofRpcs);
     },
     contextValues: (request) => createContextValues().set(requestKey, request),
   });
@@ -37,9 +39,9 @@ export type Handler = ConnectRouter["handlers"][number];
 
 /**
  * Decorates Connect's handler: unread bytes of the body are drained so that the connection can serve the next request, deadlines may be of
- * any length, and every error has our form.
+ * any length, and every error has our form. An RPC that `readsMessage` itself gets an empty one from Connect.
  */
-function completeHandler(handler: Handler): Handler {
+function completeHandler(handler: Handler, readsMessage: boolean): Handler {
   const isUnary = handler.method.methodKind === "unary";
   const serve = async (request: Parameters<Handler>[0]): ReturnType<Handler> => {
     const incoming = request.contextValues?.get(requestKey);
@@ -50,7 +52,7 @@ function completeHandler(handler: Handler): Handler {
     boundDeadlines(raw.headers, request.header);
     // An RPC that stops reading must not destroy the connection.
     const withBody = () => ({ ...request, body: raw.iterator({ destroyOnReturn: false }) });
-    const received = isUnary ? withoutMessage(request, type) : withBody();
+    const received = readsMessage ? withoutMessage(request, type) : withBody();
     const response = withError(await handler(received), incoming, handler.allowedMethods);
     if (request.method === "GET" && response.header?.has("cache-control") === false) {
       response.header.set("cache-control", "no-store");

@@ -12,6 +12,7 @@ import type { CallLog } from "../../api/rpc.ts";
 import type { Guard } from "../../auth/guard.ts";
 import type { Policy } from "../../domain/admin-scopes.ts";
 import { invalidArgument } from "../../domain/errors.ts";
+import { iterate } from "../../lib/iterate.ts";
 import { untilDeadline } from "../wire/deadline.ts";
 import { unexpectedCompression } from "../wire/grpc.ts";
 import { HttpError } from "../wire/http-error.ts";
@@ -19,7 +20,7 @@ import { JSON_OPTIONS } from "../wire/json/reader.ts";
 import { malformed } from "../wire/protobuf.ts";
 import { rpcName, toLoggedError } from "../wire/protocol.ts";
 import { callKey, callOf } from "./call.ts";
-import { UNKNOWN_COMPRESSION } from "./unary.ts";
+import { UNKNOWN_COMPRESSION } from "./rpc.ts";
 
 type DescMethodStreaming = Exclude<DescMethod, DescMethodUnary>;
 
@@ -57,21 +58,6 @@ const guardStream: Interceptor = (next) => async (request) => {
   const response = await guarded(() => next({ ...request, message: described(request.message) }));
   return response.stream ? { ...response, message: iterate(response.message, guarded) } : response;
 };
-
-/** Yields the items; `wait` requests and awaits each, and may give up. */
-export async function* iterate<T>(items: AsyncIterable<T>, wait: <R>(next: () => Promise<R>) => Promise<R>) {
-  const iterator = items[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      const next = await wait(() => iterator.next());
-      if (next.done === true) return;
-      yield next.value;
-    }
-  } finally {
-    // Not awaited, because it waits for the next item.
-    void iterator.return?.().catch(() => undefined);
-  }
-}
 
 /** Yields the requests of a stream, and translates the error of one that is unreadable. */
 async function* described<T>(requests: AsyncIterable<T>): AsyncGenerator<T> {

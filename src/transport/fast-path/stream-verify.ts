@@ -31,7 +31,7 @@ import { type StreamedVerification, VerificationStream } from "./verification-st
 const { verifyApiKey, streamVerify: method } = ApiKeysService.method;
 
 export interface StreamVerify extends StreamedVerification {
-  /** Aborts when the server stops, which ends the streams. */
+  /** Aborts when the server stops, with the error that ends the streams. */
   readonly stopping: AbortSignal;
 }
 
@@ -152,7 +152,7 @@ async function* respond(
   const over = Promise.withResolvers<void>();
   // The log line has the counts, also if the client disconnects, after which nothing resumes this function.
   void call.logged(over.promise);
-  const onStop = () => stream.complete(new ConnectError("the server is stopping", Code.Unavailable));
+  const onStop = () => stream.complete(stopping.reason);
   let timer: NodeJS.Timeout | undefined;
   const onClose = () => {
     clearTimeout(timer);

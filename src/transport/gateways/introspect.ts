@@ -13,7 +13,7 @@ import { errorResponse, jsonFields } from "../wire/error-body.ts";
 import type { RestCall } from "../wire/fastify-call.ts";
 import { mediaTypePattern } from "../wire/headers.ts";
 import { HttpError, methodNotAllowed } from "../wire/http-error.ts";
-import { type Json, jsonHandler } from "../wire/json-response.ts";
+import { type Json, restHandler, sendJson } from "../wire/json-response.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
 
 export const INTROSPECTION = "keyhold.v2alpha1.Introspection/Introspect";
@@ -59,7 +59,7 @@ export function registerIntrospection(
     const principal = body === NO_BODY ? admitted : await pipeline.admit(call);
     return JSON.stringify(await pipeline.invoke(body, principal, call));
   };
-  const serve = jsonHandler(answer);
+  const serve = restHandler(answer, sendJson);
   const handler = (request: FastifyRequest, reply: FastifyReply) =>
     serve(request, reply).catch((error) => {
       if (!(error instanceof ConnectError)) throw error;

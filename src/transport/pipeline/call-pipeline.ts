@@ -84,7 +84,8 @@ export function createPipeline<Request, Response>(
   return tracing === undefined ? pipeline : tracePipeline(name, pipeline, tracing);
 }
 
-function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Error {
+/** Returns what the client receives for an error, and logs a fault with its cause. */
+export function report(cause: unknown, { log }: Call, limiter: ConcurrencyLimiter): Error {
   const error = toLoggedError(cause, log);
   if (cause instanceof KeyholdError) logKeys(log, cause.changedKeyIds);
   // The access log has it. Another entry with a stack for each would be a load of its own.
@@ -122,7 +123,7 @@ function tracePipeline<Request, Response>(
 }
 
 /** The default of every RPC. */
-const MAX_REQUEST_BYTES = 2 ** 20;
+export const MAX_REQUEST_BYTES = 2 ** 20;
 
 /** Decorates an implementation with authorization, validation, load shedding, the error table and tracing. Every transport uses it. */
 export function createRpc(

@@ -1,6 +1,7 @@
 import {
   type DescField,
   type DescMessage,
+  type DescMethodServerStreaming,
   type DescMethodUnary,
   getOption,
   hasOption,
@@ -15,13 +16,16 @@ export type BodyRule =
   | { readonly kind: "none" | "whole"; readonly field?: undefined }
   | { readonly kind: "field" | "either"; readonly field: DescField };
 
+/** The methods that may have a rule. */
+export type RestMethod = DescMethodUnary | DescMethodServerStreaming;
+
 export type RestRule = ReturnType<typeof readRule>;
 
 /**
  * Returns the rules of an RPC by its `google.api.http` annotation; none without an annotation. A rule with the body `*` and a following one that
  * differs only in having a body field become one rule with the body "either". Throws `Error` if the annotation is invalid or unsupported.
  */
-export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
+export function readRestRules(method: RestMethod): readonly RestRule[] {
   if (!hasOption(method, http)) return [];
   const first = getOption(method, http);
   if (first.additionalBindings.some(({ additionalBindings }) => additionalBindings.length > 0)) {
@@ -38,7 +42,7 @@ export function readRestRules(method: DescMethodUnary): readonly RestRule[] {
   return rules;
 }
 
-function readRule(method: DescMethodUnary, { pattern, body, responseBody }: HttpRule) {
+function readRule(method: RestMethod, { pattern, body, responseBody }: HttpRule) {
   if (pattern.case === undefined || pattern.case === "custom" || responseBody !== "") {
     throw new Error(`${method}: the HTTP rule must have a standard HTTP method and must not have response_body`);
   }
@@ -51,7 +55,7 @@ function readRule(method: DescMethodUnary, { pattern, body, responseBody }: Http
 const AS_TEXT: ReadonlySet<ScalarType> = new Set([ScalarType.STRING, ScalarType.INT64]);
 
 /** Returns the path from a field of the request to the field of a nested message. */
-function pathOf(method: DescMethodUnary, fieldPath: string): readonly DescField[] {
+function pathOf(method: RestMethod, fieldPath: string): readonly DescField[] {
   let parent: DescMessage | undefined = method.input;
   const path = fieldPath.split(".").flatMap((name) => {
     const field = parent?.fields.find((candidate) => candidate.name === name);
@@ -66,7 +70,7 @@ function pathOf(method: DescMethodUnary, fieldPath: string): readonly DescField[
   return path;
 }
 
-function readBodyRule({ input }: DescMethodUnary, body: string): BodyRule {
+function readBodyRule({ input }: RestMethod, body: string): BodyRule {
   if (body === "") return { kind: "none" };
   if (body === "*") return { kind: "whole" };
   const field = input.fields.find(({ name }) => name === body);

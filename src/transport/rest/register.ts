@@ -1,12 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { Rpc } from "../../api/rpc.ts";
+import type { Rpc, StreamRpc } from "../../api/rpc.ts";
 import type { RestCall } from "../wire/fastify-call.ts";
 import { mediaTypePattern } from "../wire/headers.ts";
 import { HttpError, methodNotAllowed } from "../wire/http-error.ts";
-import { type Json, jsonHandler } from "../wire/json-response.ts";
+import { type Json, restHandler, sendJson } from "../wire/json-response.ts";
 import { yieldIfLong } from "../wire/protobuf.ts";
 import { NO_BODY, type ReadBody } from "../wire/request-body.ts";
+import { type Events, openEvents, sendEvents } from "./event-stream.ts";
 import { type BodyRule, readRestRules } from "./http-rule.ts";
 import { PathRouter, splitRequestTarget } from "./path-router.ts";
 import { requestDecoder } from "./request-decoder.ts";
@@ -14,7 +15,7 @@ import { encodeResponse } from "./response.ts";
 
 /** The route of a path and HTTP method. */
 interface Route {
-  readonly rpc: Rpc;
+  readonly rpc: Rpc | StreamRpc;
   readonly body: BodyRule;
   readonly decode: ReturnType<typeof requestDecoder>;
 }
@@ -22,7 +23,7 @@ interface Route {
 type Routes = ReturnType<typeof makeRoutes>;
 
 /** Creates the routes of RPCs from their `google.api.http` annotations. Throws `Error` if one is invalid or two collide. */
-export function makeRoutes(rpcs: readonly Rpc[]) {
+export function makeRoutes(rpcs: readonly (Rpc | StreamRpc)[]) {
   const router = new PathRouter<Route>();
   /** Fastify matches the first segment, which is literal; the router does the rest. */
   const mounts = new Set<string>();
@@ -65,7 +66,7 @@ export function checkMethods(fastify: FastifyInstance, { router }: Routes): void
 }
 
 function serve({ router }: Routes, readBody: ReadBody) {
-  const answer = async (call: RestCall, request: FastifyRequest): Promise<Json> => {
+  const answer = async (call: RestCall, request: FastifyRequest): Promise<Json | Events> => {
     const { path, query } = splitRequestTarget(request.raw.url ?? "");
     const { value: route, segments } = findRoute(router, request.method, path);
     const { rpc } = route;
@@ -75,10 +76,15 @@ function serve({ router }: Routes, readBody: ReadBody) {
     const principal = body === NO_BODY ? admitted : await rpc.admit(call);
     const message = route.decode({ segments, query, body });
     await yieldIfLong(message);
+    if ("stream" in rpc) return openEvents(rpc, message, principal, call);
     const response = await rpc.invoke(message, principal, call);
     return encodeResponse(rpc.method.output, response);
   };
-  return jsonHandler(answer);
+  return restHandler(answer, (request, reply, response) =>
+    typeof response === "string" || Buffer.isBuffer(response)
+      ? sendJson(request, reply, response)
+      : sendEvents(reply, response),
+  );
 }
 
 function findRoute(router: PathRouter<Route>, method: string, path: string) {

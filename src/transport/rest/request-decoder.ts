@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, JsonObject, JsonValue, Message } from "@bufbuild/protobuf";
 import { FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import type { Rpc } from "../../api/rpc.ts";
+import type { Rpc, StreamRpc } from "../../api/rpc.ts";
 import { derivedMask } from "../../api/v2alpha1/update-mask.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
@@ -24,7 +24,7 @@ interface RequestParts {
  * Returns a function that throws `INVALID_ARGUMENT` naming the field by its path in the request message, such as `issued_api_key.scopes[2]`.
  * Everything that depends only on the rule is computed once.
  */
-export function requestDecoder(rpc: Rpc, rule: RestRule) {
+export function requestDecoder(rpc: Rpc | StreamRpc, rule: RestRule) {
   const desc = rpc.method.input;
   const limits = valueLimits(rpc.maxRequestBytes);
   const readQuery = queryReader(desc, rule);

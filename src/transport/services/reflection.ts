@@ -15,9 +15,10 @@ import {
   type ServerReflectionRequest as AlphaRequest,
   ServerReflection as ServerReflectionAlpha,
 } from "../../../gen/grpc/reflection/v1alpha/reflection_pb.js";
+import { iterate } from "../../lib/iterate.ts";
 import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { raceSignal } from "../../lib/race-signal.ts";
-import { iterate, type StreamingRpc } from "../connect/streams.ts";
+import type { StreamingRpc } from "../connect/streams.ts";
 
 const METHOD = ServerReflection.method.serverReflectionInfo;
 const METHOD_ALPHA = ServerReflectionAlpha.method.serverReflectionInfo;

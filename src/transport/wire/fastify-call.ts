@@ -1,12 +1,12 @@
 import type { Http2ServerRequest } from "node:http2";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Call, CallLog, EndListener } from "../../api/rpc.ts";
+import type { CallLog, EndListener, StreamCall } from "../../api/rpc.ts";
 import { certificateSubjectOf } from "./client-certificate.ts";
 import { fieldsOf, headerOf } from "./headers.ts";
 import type { Protocol } from "./protocol.ts";
 
 /** The call and the log entry of a Fastify request. */
-export abstract class FastifyCall implements Call, CallLog {
+export abstract class FastifyCall implements StreamCall, CallLog {
   readonly request: FastifyRequest;
   readonly id: string;
   /** Read at the start: a change may commit, and be recorded, after the client has disconnected. */
@@ -41,6 +41,18 @@ export abstract class FastifyCall implements Call, CallLog {
     // its side of the connection, until something is written.
     if ("stream" in raw) return (raw as unknown as Http2ServerRequest).stream.destroyed;
     return raw.socket.destroyed || raw.socket.readableEnded;
+  }
+
+  /** Over HTTP/1.1 also when the client ends its side of the connection: see `isAbandoned`. */
+  onDisconnect(listener: () => void): () => void {
+    const { raw } = this.request;
+    const [source, events] =
+      "stream" in raw ? [(raw as unknown as Http2ServerRequest).stream, ["close"]] : [raw.socket, ["end", "close"]];
+    for (const event of events) source.on(event, listener);
+    if (this.isAbandoned) listener();
+    return () => {
+      for (const event of events) source.off(event, listener);
+    };
   }
 
   get log(): CallLog {

@@ -1,6 +1,6 @@
 import { create, type Message } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import {
   type Compression,
   compressionNegotiate,
@@ -8,7 +8,7 @@ import {
   encodeEnvelope,
 } from "@connectrpc/connect/protocol";
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
-import type { Rpc } from "../../api/rpc.ts";
+import type { Rpc, StreamRpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { CONNECT_DEADLINE, GRPC_DEADLINE, untilDeadline } from "../wire/deadline.ts";
 import { HEAD_BYTES, isCompressed, unframe } from "../wire/grpc.ts";
@@ -21,10 +21,10 @@ import type { ReadBody } from "../wire/request-body.ts";
 import { type ConnectCall, callOf } from "./call.ts";
 
 /**
- * Adds a unary RPC. Connect implements its protocol, but gets an empty message: Connect's errors quote the message and name no field. The
- * RPC reads the message of an admitted call itself, with the rules and errors of the REST paths.
+ * Adds an RPC with one request message. Connect implements its protocol, but gets an empty message: Connect's errors quote the message and
+ * name no field. The RPC reads the message of an admitted call itself, with the rules and errors of the REST paths.
  */
-export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody): void {
+export function addRpc(router: ConnectRouter, rpc: Rpc | StreamRpc, readBody: ReadBody): void {
   const compressions = rpc.acceptsCompression === false ? [] : COMPRESSIONS;
   const decode = messageDecoder(rpc);
   const read = async (call: ConnectCall) => {
@@ -33,6 +33,27 @@ export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody): v
     const principal = await rpc.admit(call);
     return { principal, message: await decode(received, call) };
   };
+  const options = {
+    jsonOptions: JSON_OPTIONS,
+    requestGate: async (context: HandlerContext) => {
+      const call = callOf(context);
+      await rpc.admit(call);
+      await logged(requireSupported(call, compressions), call);
+    },
+    // Connect decompresses nothing but empty messages.
+    acceptCompression: compressions.map((algorithm) => ({
+      ...algorithm,
+      decompress: async (bytes: Uint8Array) => new Uint8Array(bytes),
+    })),
+  };
+  if ("stream" in rpc) {
+    const serve = async function* (call: ConnectCall) {
+      const { principal, message } = await untilDeadline(() => logged(read(call), call), call.context, call.log);
+      yield* rpc.stream(message, principal, call);
+    };
+    router.rpc(rpc.method, (_, context) => serve(callOf(context)), options);
+    return;
+  }
   const serve = async (call: ConnectCall) => {
     const { principal, message } = await logged(read(call), call);
     // A long message is decoded, processed and encoded in a tick each.
@@ -42,19 +63,7 @@ export function addUnary(router: ConnectRouter, rpc: Rpc, readBody: ReadBody): v
     return response;
   };
   const implementation = (call: ConnectCall) => untilDeadline(() => call.logged(serve(call)), call.context, call.log);
-  router.rpc(rpc.method, (_, context) => implementation(callOf(context)), {
-    jsonOptions: JSON_OPTIONS,
-    requestGate: async (context) => {
-      const call = callOf(context);
-      await rpc.admit(call);
-      await logged(requireSupported(call, compressions), call);
-    },
-    // Connect decompresses nothing but empty messages.
-    acceptCompression: compressions.map((algorithm) => ({
-      ...algorithm,
-      decompress: async (bytes) => new Uint8Array(bytes),
-    })),
-  });
+  router.rpc(rpc.method, (_, context) => implementation(callOf(context)), options);
 }
 
 function logged<T>(work: Promise<T>, { log }: ConnectCall): Promise<T> {
@@ -68,7 +77,7 @@ type UniversalRequest = Parameters<ConnectRouter["handlers"][number]>[0];
 const EMPTY = new Uint8Array();
 const EMPTY_JSON = Buffer.from("{}");
 
-/** Returns the request of a unary RPC with an empty message. */
+/** Returns the request of an RPC with an empty message. */
 export function withoutMessage(request: UniversalRequest, contentType: string): UniversalRequest {
   if (request.method === "GET") {
     const url = new URL(request.url);
@@ -87,7 +96,7 @@ function isJson(contentType: string): boolean {
 
 /** Returns whether messages are framed: Connect does so only in streams. */
 export function isFramed(contentType: string): boolean {
-  return contentType.includes("grpc");
+  return contentType.includes("grpc") || contentType.includes("connect+");
 }
 
 /** For a message in another compression than Connect's. */
@@ -97,11 +106,21 @@ const COMPRESSIONS = [compressionGzip, compressionBrotli];
 
 /** The names of headers in a protocol. */
 const CONNECT = { deadline: CONNECT_DEADLINE, encoding: "content-encoding", accepted: "accept-encoding" };
+const CONNECT_STREAM = {
+  ...CONNECT,
+  encoding: "connect-content-encoding",
+  accepted: "connect-accept-encoding",
+};
 const GRPC = { deadline: GRPC_DEADLINE, encoding: "grpc-encoding", accepted: "grpc-accept-encoding" };
+
+function headersOf({ context: { protocolName, method } }: ConnectCall) {
+  if (protocolName !== "connect") return GRPC;
+  return method.methodKind === "unary" ? CONNECT : CONNECT_STREAM;
+}
 
 /** Rejects a deadline or compression that Connect would reject by quoting it. */
 async function requireSupported(call: ConnectCall, compressions: Compression[]): Promise<void> {
-  const { deadline, encoding, accepted } = call.context.protocolName === "connect" ? CONNECT : GRPC;
+  const { deadline, encoding, accepted } = headersOf(call);
   const used = call.query?.get("compression") ?? call.header(encoding) ?? null;
   const { error } = compressionNegotiate(compressions, used, null, accepted);
   if (error !== undefined) throw new ConnectError(UNKNOWN_COMPRESSION, error.code, error.metadata);
@@ -116,7 +135,7 @@ const IDENTITY = "identity";
 type Received = Awaited<ReturnType<typeof receive>>;
 
 /** Reads the message of a call completely, or not at all. */
-async function receive({ maxRequestBytes: limit }: Rpc, readBody: ReadBody, call: ConnectCall) {
+async function receive({ maxRequestBytes: limit }: Rpc | StreamRpc, readBody: ReadBody, call: ConnectCall) {
   const { query } = call;
   if (query !== undefined) {
     const [message, compression] = [query.get("message") ?? "", query.get("compression") ?? IDENTITY];
@@ -124,10 +143,10 @@ async function receive({ maxRequestBytes: limit }: Rpc, readBody: ReadBody, call
     return { bytes, isJson: query.get("encoding") === "json", compression };
   }
   const { raw, headers } = call.request;
-  const { "content-type": type = "", "content-encoding": encoding = IDENTITY } = headers;
-  if (!isFramed(type)) return { bytes: await readBody(raw, limit), isJson: isJson(type), compression: encoding };
+  const { "content-type": type = "" } = headers;
+  const compression = call.header(headersOf(call).encoding) ?? IDENTITY;
+  if (!isFramed(type)) return { bytes: await readBody(raw, limit), isJson: isJson(type), compression };
   const frame = await readBody(raw, limit + HEAD_BYTES);
-  const compression = call.header("grpc-encoding") ?? IDENTITY;
   const bytes = unframe(frame, limit, compression !== IDENTITY);
   return { bytes, isJson: isJson(type), compression: isCompressed(frame) ? compression : IDENTITY };
 }
@@ -140,7 +159,9 @@ function decodeBase64(text: string): Uint8Array {
   }
 }
 
-function messageDecoder({ method, maxRequestBytes, readBinary }: Rpc) {
+function messageDecoder(rpc: Rpc | StreamRpc) {
+  const { method, maxRequestBytes } = rpc;
+  const readBinary = "stream" in rpc ? undefined : rpc.readBinary;
   const limits = valueLimits(maxRequestBytes);
   return async (received: Received, call: ConnectCall): Promise<Message> => {
     const bytes = await decompress(received, maxRequestBytes);
