@@ -109,7 +109,7 @@ export class AuditFeed {
           beat = this.#monotonic() + this.#heartbeat;
           if (signal.aborted) return;
         }
-        if (events.length === 0) await this.#woken(beat - this.#monotonic(), signal);
+        if (events.length === 0) await this.#woken(Math.max(beat - this.#monotonic(), 0), signal);
         if (signal.aborted || this.#monotonic() < beat) continue;
         yield { event: null, nextSeq: next };
         beat = this.#monotonic() + this.#heartbeat;

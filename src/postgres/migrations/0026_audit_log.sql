@@ -186,6 +186,25 @@ FOR EACH ROW EXECUTE FUNCTION audit_row_changed('accepted_database', 'system_ide
 CREATE TRIGGER migration_audited AFTER INSERT OR UPDATE OR DELETE ON schema_migrations
 FOR EACH ROW EXECUTE FUNCTION audit_row_changed('migration', 'name', 'updated');
 
+-- Deletes events of the beginning of the log that are older than `cutoff`, at most `max_events`, and returns their number. For the owner only:
+-- servers may not call it. What remains is the end of the log, without a gap.
+CREATE FUNCTION audit_prune(cutoff timestamptz, max_events bigint DEFAULT 1000000) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+  first bigint;
+  pruned bigint;
+BEGIN
+  SELECT least(coalesce((SELECT seq FROM audit_events WHERE time >= cutoff ORDER BY seq LIMIT 1), max(seq) + 1), min(seq) + max_events)
+  INTO first FROM audit_events;
+  DELETE FROM audit_events WHERE seq < first;
+  GET DIAGNOSTICS pruned = ROW_COUNT;
+  IF pruned > 0 THEN
+    INSERT INTO audit_pending (action, call, after)
+    VALUES ('audit.pruned', audit_call(), jsonb_build_object('count', pruned, 'first_seq', first, 'cutoff', cutoff));
+  END IF;
+  RETURN pruned;
+END
+$$;
+
 -- The functions run as the owner: see 0006. Every role may call a new function until that is revoked.
 DO $$
 DECLARE
