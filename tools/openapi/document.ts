@@ -1,6 +1,7 @@
-import type { DescMethodUnary, DescService, JsonObject } from "@bufbuild/protobuf";
+import type { DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { readVersion } from "../../src/server/version.ts";
+import type { RestMethod } from "../../src/transport/rest/http-rule.ts";
 import type { CommentOf } from "./comments.ts";
 import { COMMON_EXAMPLES } from "./examples/common.ts";
 import { INTROSPECTION_PATHS, INTROSPECTION_SCHEMAS, INTROSPECTION_TAGS } from "./introspection.ts";
@@ -27,7 +28,7 @@ without \`KEYHOLD_AUTH\`, which accepts calls only from its own machine, require
 /** The OpenAPI 3.1 document of the REST paths. */
 export function openApiDocument(comment: CommentOf): JsonObject {
   const schemas = new Schemas(comment);
-  const entries = SERVICES.flatMap(unaryMethodsOf).flatMap((method) => operationsOf(method, schemas, comment));
+  const entries = SERVICES.flatMap(restMethodsOf).flatMap((method) => operationsOf(method, schemas, comment));
   const errors = errorSchemas(schemas);
   return {
     openapi: "3.1.0",
@@ -65,8 +66,10 @@ export function openApiDocument(comment: CommentOf): JsonObject {
   };
 }
 
-function unaryMethodsOf({ methods }: DescService): DescMethodUnary[] {
-  return methods.filter((method): method is DescMethodUnary => method.methodKind === "unary");
+function restMethodsOf({ methods }: DescService): RestMethod[] {
+  return methods.filter((method: DescMethod): method is RestMethod =>
+    ["unary", "server_streaming"].includes(method.methodKind),
+  );
 }
 
 function pathsOf(entries: readonly PathEntry[]): JsonObject {

@@ -1,7 +1,7 @@
-import type { DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import { type Policy, scopesIncluding } from "../../src/domain/admin-scopes.ts";
-import { type RestRule, readRestRules } from "../../src/transport/rest/http-rule.ts";
+import { type RestMethod, type RestRule, readRestRules } from "../../src/transport/rest/http-rule.ts";
 import type { CommentOf } from "./comments.ts";
 import { examplesOf } from "./examples/examples.ts";
 import { reasonsOf } from "./reasons.ts";
@@ -17,7 +17,7 @@ export interface PathEntry {
 }
 
 /** The operations of an RPC, one for each of its bindings. */
-export function operationsOf(method: DescMethodUnary, schemas: Schemas, comment: CommentOf): PathEntry[] {
+export function operationsOf(method: RestMethod, schemas: Schemas, comment: CommentOf): PathEntry[] {
   return readRestRules(method).map((binding) => ({
     path: pathOf(binding),
     httpMethod: binding.httpMethod.toLowerCase(),
@@ -26,7 +26,7 @@ export function operationsOf(method: DescMethodUnary, schemas: Schemas, comment:
 }
 
 function operation(
-  method: DescMethodUnary,
+  method: RestMethod,
   operationId: string,
   binding: RestRule,
   schemas: Schemas,
@@ -46,7 +46,7 @@ function operation(
 }
 
 /** The first sentence of the comment, and all of it with what a caller needs. */
-function wording(method: DescMethodUnary, comment: CommentOf): JsonObject {
+function wording(method: RestMethod, comment: CommentOf): JsonObject {
   const text = comment(method);
   const [summary = ""] = /^[^.]*/.exec(text) ?? [];
   const policy = rowOf(method)?.policy;

@@ -1,7 +1,7 @@
-import type { DescField, DescMethodUnary, JsonObject, JsonValue } from "@bufbuild/protobuf";
+import type { DescField, JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
-import type { RestRule } from "../../src/transport/rest/http-rule.ts";
+import type { RestMethod, RestRule } from "../../src/transport/rest/http-rule.ts";
 import { isFieldMask } from "../../src/transport/rest/request-decoder.ts";
 import type { Examples } from "./examples/example.ts";
 import { json } from "./responses.ts";
@@ -27,6 +27,11 @@ export const HEADER_PARAMETERS: JsonObject = {
       type: "string",
     },
   ),
+  "Last-Event-ID": header(
+    "Last-Event-ID",
+    "The id of the last event that was received: the `resume_token`, unless the query has one. An `EventSource` sends it.",
+    { type: "string" },
+  ),
   "If-None-Match": header("If-None-Match", "The `ETag` of the cached response.", { type: "string" }),
 };
 
@@ -44,7 +49,7 @@ export function pathOf({ template: { segments, verb }, variables }: RestRule): s
 }
 
 /** A name for what an RPC does by a binding, such as `RevokeIssuedApiKey` where the path has a fixed text for a variable. */
-export function nameOfBinding({ name }: DescMethodUnary, { template: { segments }, variables }: RestRule): string {
+export function nameOfBinding({ name }: RestMethod, { template: { segments }, variables }: RestRule): string {
   const fixed = variables.flatMap(({ segment }) => segments[segment] ?? []);
   return fixed.reduce((before, text) => before.replace("ApiKey", capitalized(text).replace(/s$/, "")), name);
 }
@@ -54,12 +59,7 @@ function capitalized(text: string): string {
 }
 
 /** The parameters of a binding in path, query and header, with their examples. */
-export function parametersOf(
-  method: DescMethodUnary,
-  binding: RestRule,
-  schemas: Schemas,
-  examples: Examples,
-): JsonValue[] {
+export function parametersOf(method: RestMethod, binding: RestRule, schemas: Schemas, examples: Examples): JsonValue[] {
   const inPath = binding.variables.filter((bound) => isFree(binding, bound)).map(leafOf);
   return [
     ...inPath.map((field) => parameter("path", field, schemas, examples)),
@@ -79,7 +79,7 @@ function leafOf({ path }: RestRule["variables"][number]): DescField {
   return leaf;
 }
 
-function queryFields({ input }: DescMethodUnary, { body, variables }: RestRule): readonly DescField[] {
+function queryFields({ input }: RestMethod, { body, variables }: RestRule): readonly DescField[] {
   if (body.kind === "whole") return [];
   const elsewhere = new Set([
     ...variables.map(({ path: [first] }) => first),
@@ -88,10 +88,16 @@ function queryFields({ input }: DescMethodUnary, { body, variables }: RestRule):
   return input.fields.filter((field) => !elsewhere.has(field));
 }
 
-function headersOf(method: DescMethodUnary): readonly string[] {
+function headersOf(method: RestMethod): readonly string[] {
   const isVerify = [verifyApiKey, batchVerifyApiKeys].some((other) => other === method);
   const isJwks = method === DerivedKeysService.method.getJwks;
-  return ["X-Request-Id", ...(isVerify ? ["Cache-Control"] : []), ...(isJwks ? ["If-None-Match"] : [])];
+  const isStream = method.methodKind === "server_streaming";
+  return [
+    "X-Request-Id",
+    ...(isStream ? ["Last-Event-ID"] : []),
+    ...(isVerify ? ["Cache-Control"] : []),
+    ...(isJwks ? ["If-None-Match"] : []),
+  ];
 }
 
 function parameter(place: "path" | "query", field: DescField, schemas: Schemas, all: Examples): JsonObject {
@@ -129,7 +135,7 @@ const NEUTRAL_VALUES: Readonly<Record<string, JsonValue>> = { page_size: 50, fil
 
 /** The request body of a binding; undefined where it has none. An empty body is a request without fields. */
 export function bodyOf(
-  method: DescMethodUnary,
+  method: RestMethod,
   binding: RestRule,
   schemas: Schemas,
   examples: Examples,
@@ -142,13 +148,13 @@ export function bodyOf(
   return { required: isBodyNeeded(method, binding), content: json(schema, Object.fromEntries(shown)) };
 }
 
-function isBodyNeeded({ input }: DescMethodUnary, { variables }: RestRule): boolean {
+function isBodyNeeded({ input }: RestMethod, { variables }: RestRule): boolean {
   const inPath = new Set(variables.map(({ path: [first, ...inner] }) => (inner.length === 0 ? first : undefined)));
   return input.fields.some((field) => isRequired(field) && !inPath.has(field));
 }
 
 /** Always a component, as generators invent the names of other schemas. */
-function bodySchema(method: DescMethodUnary, binding: RestRule, schemas: Schemas): JsonObject | undefined {
+function bodySchema(method: RestMethod, binding: RestRule, schemas: Schemas): JsonObject | undefined {
   const { body, variables } = binding;
   const inPath = new Set(variables.map(leafOf));
   const call = nameOfBinding(method, binding);

@@ -1,8 +1,9 @@
-import type { DescMessage, DescMethodUnary, JsonObject } from "@bufbuild/protobuf";
+import type { DescMessage, JsonObject } from "@bufbuild/protobuf";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { BatchCreateImportedApiKeysResponseSchema as Batch } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { rowOf as rpcOf } from "../../src/api/v2alpha1/rpcs.ts";
 import { INVALID_REASONS } from "../../src/domain/errors.ts";
+import type { RestMethod } from "../../src/transport/rest/http-rule.ts";
 import { commonExamples } from "./examples/common.ts";
 import type { Examples } from "./examples/example.ts";
 import { type Reason, type ReasonRow, readReasonRows } from "./reasons.ts";
@@ -34,16 +35,17 @@ const ERROR_HEADERS: Readonly<Record<string, readonly string[]>> = {
 
 /** The responses of an RPC by status: its answer, then its errors with their reasons. */
 export function responsesOf(
-  method: DescMethodUnary,
+  method: RestMethod,
   schemas: Schemas,
   reasons: readonly Reason[],
   examples: Examples,
 ): JsonObject {
+  const isStream = method.methodKind === "server_streaming";
   const isJwks = method === DerivedKeysService.method.getJwks;
   const ok = {
     description: "Success.",
     headers: { ...REQUEST_ID, ...headerRefs(isJwks ? ["Cache-Control", "ETag"] : []) },
-    content: json(schemas.ref(method.output, "output"), examplesOf(examples, "200")),
+    content: (isStream ? events : json)(schemas.ref(method.output, "output"), examplesOf(examples, "200")),
   };
   const notModified: JsonObject = isJwks
     ? { 304: { description: "The cached response is current, according to `If-None-Match`." } }
@@ -96,6 +98,12 @@ export function headerRefs(names: readonly string[]): JsonObject {
 
 export function json(schema: JsonObject, examples: JsonObject): JsonObject {
   return { "application/json": { schema, ...(Object.keys(examples).length > 0 ? { examples } : {}) } };
+}
+
+/** Server-Sent Events. OpenAPI 3.1 has no schema for the events of a stream. */
+function events({ $ref }: JsonObject, examples: JsonObject): JsonObject {
+  const description = `Server-Sent Events (WHATWG HTML §9.2). \`data\` is the JSON of ${$ref}; an error is an event of type \`error\`, whose \`data\` is that of #/components/schemas/ErrorResponse.`;
+  return { "text/event-stream": { schema: { type: "string", description }, examples } };
 }
 
 /** The schemas of the form of errors (AIP-193). */

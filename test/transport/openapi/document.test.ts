@@ -1,15 +1,15 @@
-import type { DescMethod, DescMethodUnary } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
 import { CODES } from "../../../src/api/errors.ts";
 import { rowOf, SERVICES } from "../../../src/api/v2alpha1/rpcs.ts";
-import { readRestRules } from "../../../src/transport/rest/http-rule.ts";
+import { type RestMethod, readRestRules } from "../../../src/transport/rest/http-rule.ts";
 import { table } from "../../support/conformance.ts";
 import type { Json } from "../../support/rest.ts";
 import { contentOf, document, examples, operations, validator } from "./document.ts";
 
 const METHODS = SERVICES.flatMap(({ methods }) => methods as readonly DescMethod[]).filter(
-  (method): method is DescMethodUnary => method.methodKind === "unary",
+  (method): method is RestMethod => method.methodKind === "unary" || method.methodKind === "server_streaming",
 );
 
 /** Replaces the variables of a path, but keeps their literal segments. */
@@ -69,7 +69,8 @@ describe("an example", () => {
     const succeed = examples.filter(({ status }) => status === 200).map(({ operation }) => operation.operationId);
     const fail = examples.filter(({ status }) => status >= 400).map(({ operation }) => operation.operationId);
     const ids = operations.map(({ operation }) => operation.operationId);
-    expect(ids.filter((id) => !succeed.includes(id))).toEqual([]);
+    // Its response is not JSON.
+    expect(ids.filter((id) => !succeed.includes(id))).toEqual(["AuditService_WatchAuditEvents"]);
     expect(ids.filter((id) => !fail.includes(id))).toEqual([
       "HmacKeysService_ListHmacKeys",
       "ApiKeysService_RevokeIssuedApiKey",
@@ -89,4 +90,15 @@ describe("an example", () => {
       expect(isRequest(body) ? [] : isRequest.errors).toEqual([]);
     },
   );
+});
+
+test("the example of a stream has its responses as data, and their tokens as ids", () => {
+  const { operation } = operations.find(({ path }) => path.endsWith(":watch")) ?? {};
+  const { schema, examples } = operation.responses[200].content["text/event-stream"];
+  const text: string = examples.watch.value;
+  const [[, id, data] = []] = text.matchAll(/^id: (.*)\ndata: (.*)\n\n/gm);
+  const response = JSON.parse(data ?? "");
+  expect(response.resume_token).toBe(id);
+  const isResponse = validator({ $ref: /#\/components\/schemas\/\w+/.exec(schema.description)?.[0] });
+  expect(isResponse(response) ? [] : isResponse.errors).toEqual([]);
 });

@@ -25,6 +25,14 @@ const issuedEvent: JsonObject = {
   }),
 };
 
+const UNKNOWN_FIELD = invalidArgument(
+  "filter",
+  "unknown field at position 1 (an event has seq, time, action, key_id, actor_id, resource_id, caller, rpc, peer_ip, client_ip, call_id, request_id, node; did you mean actor_id?)",
+  "INVALID_FORMAT",
+);
+
+const watched: JsonObject = { audit_event: issuedEvent, resume_token: "12011991" };
+
 export const auditExamples: Readonly<Record<string, Examples>> = {
   AuditService_ListAuditEvents: {
     key: {
@@ -37,11 +45,21 @@ export const auditExamples: Readonly<Record<string, Examples>> = {
       summary: "A filter with an unknown field",
       parameters: { filter: 'actor="team_42"' },
       status: 400,
-      response: invalidArgument(
-        "filter",
-        "unknown field at position 1 (an event has seq, time, action, key_id, actor_id, resource_id, caller, rpc, peer_ip, client_ip, call_id, request_id, node; did you mean actor_id?)",
-        "INVALID_FORMAT",
-      ),
+      response: UNKNOWN_FIELD,
+    },
+  },
+  AuditService_WatchAuditEvents: {
+    watch: {
+      summary: "An event and a heartbeat",
+      parameters: { filter: 'action="key.*"' },
+      status: 200,
+      response: `id: 12011991\ndata: ${JSON.stringify(watched)}\n\nid: 12012001\n: heartbeat\n\n`,
+    },
+    misspelt: {
+      summary: "A filter with an unknown field",
+      parameters: { filter: 'actor="team_42"' },
+      status: 400,
+      response: UNKNOWN_FIELD,
     },
   },
   AuditService_GetAuditEvent: {
