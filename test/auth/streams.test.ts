@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { expire, table } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
 import { lockTable } from "../support/locked-row.ts";
+import { WATCH_PROTOCOLS } from "../support/protocols/watch.ts";
 import { issue, paths } from "../support/rest.ts";
 import { openStream } from "../support/verification-stream.ts";
 
@@ -29,6 +30,12 @@ const CHANGES = [
   ],
 ] as const;
 
+/** Returns the number of events in the audit log. */
+async function endOf({ rest }: Pick<typeof suite, "rest">): Promise<{ size: number }> {
+  const { body } = await rest("GET", `${paths.auditEvents}?page_size=1&order_by=seq%20desc`);
+  return { size: Number(body.audit_events[0].seq) + 1 };
+}
+
 describe.each(table(CHANGES))("the stream of a caller whose token is %s", (_, code, change) => {
   test("ends instead of the next answer", async () => {
     const [caller, key] = [await issue(suite.rest, { scopes: ["keyhold:verify"] }), await issue(suite.rest)];
@@ -39,6 +46,24 @@ describe.each(table(CHANGES))("the stream of a caller whose token is %s", (_, co
     stream.send({ id: 2, request: { credential: key.secret } });
     expect((await stream.status).code).toBe(code);
     expect(stream.answers).toHaveLength(1);
+  });
+
+  test("ends instead of the next event of a watch", async () => {
+    const caller = await issue(suite.rest, { scopes: ["keyhold:audit"] });
+    const options = { headers: bearer(caller.secret) };
+    const streams = WATCH_PROTOCOLS.map(({ watch }) => watch(suite.server.url, { startSeq: 0n }, options));
+    for (const stream of streams) expect(await stream.next()).toMatchObject({ value: { seq: 0 } });
+    await change(caller.keyId);
+    await issue(suite.rest);
+    const { size } = await endOf(suite);
+    for (const stream of streams) {
+      const seen: unknown[] = [];
+      const read = async () => {
+        for await (const { seq } of stream) seen.push(seq);
+      };
+      await expect(read()).rejects.toMatchObject({ code: status[code] });
+      expect(seen).not.toContain(size - 1);
+    }
   });
 
   test("ends instead of an answer that waits for the database", async () => {
