@@ -7,11 +7,9 @@ import type { KeyRevocation } from "./signing-keys.ts";
 export interface Mutation extends Change {
   readonly kind: string;
   readonly node: string;
+  /** The request id of the call, which its event has. */
+  readonly callId: string;
   acknowledged: number | null;
-  /** Start and end of an acknowledged change by the wall clock, in milliseconds, to compare with times of the database. */
-  wallClock?: readonly [began: number, ended: number];
-  /** The hint of a rotation's secret, which identifies the rotation in the database. */
-  hint?: string;
 }
 
 /** A verdict on a credential, or a listed record. */

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { replayAuditLog } from "../support/audit-replay.ts";
 import { type Seeded, seeded } from "../support/seeded.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { audit } from "./audit.ts";
+import { compareEvents, compareSigningKeyEvents } from "./audit-log.ts";
 import { startLoad } from "./clients/load.ts";
 import { closeMembers, memberOf } from "./clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "./cluster.ts";
@@ -50,7 +52,7 @@ const WARM_UP = 1_000;
 /**
  * Runs a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each with its own TCP proxy and clock), clients that
  * record responses (`clients/`, `history.ts`), rounds of faults (`faults.ts`, `schedule.ts`, `round.ts`), lists of all records after
- * crashes (`audit.ts`), and the checker (`violations.ts`, `checker.ts` with the model in `register.ts`).
+ * crashes (`audit.ts`), the audit log (`audit-log.ts`), and the checker (`violations.ts`, `checker.ts` with the model in `register.ts`).
  */
 export async function run(options: RunOptions): Promise<Result> {
   const environment = { ...ENVIRONMENT, ...options.environment };
@@ -61,6 +63,7 @@ export async function run(options: RunOptions): Promise<Result> {
     const openAccess = () => openProxy(database, choices.fork());
     for await (const node of startCluster(openAccess, { ...options, environment })) nodes.push(node);
     const history = await runRounds({ nodes, database }, environment, options);
+    await compareLog(history, database);
     return conclude(history, nodes);
   } finally {
     await Promise.all(nodes.map((node) => node.close()));
@@ -96,6 +99,14 @@ async function runRounds(
   for (const member of members) await audit(history, member);
   closeMembers(members);
   return history;
+}
+
+/** Compares the audit log with the tables and with what the clients have done. It keeps what happened in earlier rounds. */
+async function compareLog(history: History, { admin }: Database): Promise<void> {
+  const { events, violations } = await replayAuditLog(admin);
+  const { lost, violations: wrong } = compareEvents(history, events);
+  const unlogged = lost.map(({ kind, callId }) => `no event of the ${kind} ${callId}`);
+  history.unexpected.push(...violations, ...wrong, ...unlogged, ...compareSigningKeyEvents(history, events));
 }
 
 function conclude(history: History, nodes: readonly ClusterNode[]): Result {

@@ -17,7 +17,14 @@ function violationsOf(
   const history = new History();
   history.revocations.push({ kid: "other", began: 0, acknowledged: 1 }, { kid: "first", began: 10, acknowledged });
   const register = history.register("issued");
-  register.mutations.push({ kind: "issue", node: "node 1", began: 0, acknowledged: 1, effect: created(1, ["a"]) });
+  register.mutations.push({
+    kind: "issue",
+    node: "node 1",
+    callId: "",
+    began: 0,
+    acknowledged: 1,
+    effect: created(1, ["a"]),
+  });
   history.verdict(register, one, { node: "node 1", by: "gRPC single", began, ended, observed });
   return findViolations(history).length;
 }

@@ -10,7 +10,7 @@ function restoredHistory(): { history: History; lost: Set<Mutation> } {
   const history = new History();
   const register = history.register("imported");
   const change = (began: number, effect: Effect): Mutation => {
-    return { kind: "change", node: "node 1", began, acknowledged: began + 5, effect };
+    return { kind: "change", node: "node 1", callId: "", began, acknowledged: began + 5, effect };
   };
   const changes = [created(1, ["a"]), deleted, created(2, ["b"])].map((effect, place) => change(place * 10, effect));
   register.mutations.push(...changes);
@@ -50,7 +50,7 @@ test.each([
   const history = new History();
   const register = history.register("issued");
   const change = (effect: Effect, place: number): Mutation => {
-    return { kind: "change", node: "node 1", began: place * 10, acknowledged: place * 10 + 5, effect };
+    return { kind: "change", node: "node 1", callId: "", began: place * 10, acknowledged: place * 10 + 5, effect };
   };
   register.mutations.push(...[created(1, ["a"]), ...effects].map(change));
   const token = { ...TOKEN, generation: 1, secret: 1 };

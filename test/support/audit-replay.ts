@@ -58,8 +58,8 @@ export async function replayAuditLog(sql: Sql): Promise<Replay> {
     assigned = run?.assigned;
   }
   return sql.begin("ISOLATION LEVEL REPEATABLE READ READ ONLY", async (snapshot) => {
-    const skipped =
-      await snapshot`SELECT id FROM audit_pending WHERE id = ANY (${waiting.map(({ id }) => id)}::bigint[])`;
+    const pending = new Set((await snapshot`SELECT id FROM audit_pending`).map(({ id }) => id));
+    const skipped = waiting.filter(({ id }) => pending.has(id));
     const [log] = await snapshot`SELECT size::float8 AS size FROM audit_log`;
     const events = await snapshot<StoredEvent[]>`
       SELECT seq::float8 AS seq, action, key_id AS "keyId", resource_id AS "resourceId", call, before, after FROM (
@@ -95,7 +95,7 @@ function replay(events: readonly StoredEvent[]): { rows: Rows; violations: strin
       for (const name of rows.keys()) if (name.startsWith("key ")) rows.delete(name);
       continue;
     }
-    const name = `${action.split(".")[0]} ${keyId ?? resourceId}`;
+    const name = nameOf(action.split(".")[0], keyId ?? resourceId, after ?? before);
     const current = rows.get(name);
     const expected = before === null ? undefined : after === null ? before : { ...current, ...before };
     if (!isDeepStrictEqual(current, expected && withoutNulls(expected)))
@@ -110,11 +110,17 @@ async function readTables(sql: ISql): Promise<Rows> {
   const rows: Rows = new Map();
   for (const [kind, [table, id, omitted = []]] of Object.entries(TABLES)) {
     const found = await sql`
-      SELECT ${sql(id)}::text AS id, to_jsonb(${sql(table)}) - ${omitted}::text[] AS columns FROM ${sql(table)}`;
+      SELECT ${sql(id)}::text AS id, to_jsonb(${sql(table)}) - string_to_array(${omitted.join()}, ',') AS columns FROM ${sql(table)}`;
     for (const { id, columns } of found)
-      if (kind !== "migration" || columns.version >= FIRST_MIGRATION) rows.set(`${kind} ${id}`, withoutNulls(columns));
+      if (kind !== "migration" || columns.version >= FIRST_MIGRATION)
+        rows.set(nameOf(kind, id, columns), withoutNulls(columns));
   }
   return rows;
+}
+
+/** A database may be accepted several times: such a row is identified by its time too. */
+function nameOf(kind: string | undefined, id: string | null, columns: RecordedRow | null): string {
+  return [kind, id, ...(kind === "accepted_database" ? [columns?.accept_time] : [])].join(" ");
 }
 
 function differences(replayed: Rows, stored: Rows): string[] {

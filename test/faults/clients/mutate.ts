@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { Seeded } from "../../support/seeded.ts";
 import type { History, Mutation, Register } from "../history.ts";
 import type { Effect } from "../register.ts";
@@ -36,17 +37,15 @@ export async function mutate(
 ): Promise<Json | null> {
   const member = context.seeded.pick(context.targets);
   const began = performance.now();
-  const startTime = Date.now();
-  const mutation: Mutation = { kind, node: member.name, began, acknowledged: null, effect };
+  const callId = randomUUID();
+  const mutation: Mutation = { kind, node: member.name, callId, began, acknowledged: null, effect };
   register.mutations.push(mutation);
-  const answer = await send(member);
+  const answer = await send({ ...member, rest: member.rest.withHeaders({ "x-request-id": callId }) });
   const ended = performance.now();
   const outcome = outcomeOf(answer);
   context.history.calls.push({ kind: "mutation", node: member.name, began: mutation.began, ended, count: 1, outcome });
   if (answer.status === 200 || isRepeated(register, kind, answer)) {
     mutation.acknowledged = ended;
-    mutation.wallClock = [startTime, Date.now() + 1];
-    mutation.hint = answer.body?.issued_api_key?.hint;
     context.onChanged(register);
     return answer.body;
   }

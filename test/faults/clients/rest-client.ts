@@ -3,17 +3,25 @@ import { type Answer, LOST, REQUEST_TIMEOUT } from "./answer.ts";
 
 /** A client of JSON over HTTP/1.1 with persistent connections. */
 export class RestClient {
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  readonly #agent: Agent;
   readonly #port: number;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(port: number) {
+  constructor(port: number, headers = {}, agent = new Agent({ keepAlive: true, maxSockets: 64 })) {
     this.#port = port;
+    this.#headers = headers;
+    this.#agent = agent;
+  }
+
+  /** Returns a client that sends these headers too, over the same connections. */
+  withHeaders(headers: Readonly<Record<string, string>>): RestClient {
+    return new RestClient(this.#port, { ...this.#headers, ...headers }, this.#agent);
   }
 
   /** Never rejects: resolves to `LOST` if the connection breaks. */
   send(method: string, path: string, body?: unknown, more: Record<string, string> = {}): Promise<Answer> {
     const text = body === undefined ? "" : JSON.stringify(body);
-    const headers = { ...(text === "" ? {} : { "content-type": "application/json" }), ...more };
+    const headers = { ...(text === "" ? {} : { "content-type": "application/json" }), ...this.#headers, ...more };
     return new Promise((resolve) => {
       const options = { host: "127.0.0.1", port: this.#port, method, path, headers, agent: this.#agent };
       const call = request(options, (response) => {

@@ -9,7 +9,6 @@ import { closeMembers, type Member, memberOf } from "../clients/member.ts";
 import { type Access, type ClusterNode, startCluster } from "../cluster.ts";
 import type { Defect } from "../fault-injection.ts";
 import { History } from "../history.ts";
-import { keepJournal } from "./journal.ts";
 
 /** What the primary waits for before it acknowledges a commit: nothing if `asynchronous`, else its `synchronous_commit`. */
 export type Replication = "on" | "remote_apply" | "asynchronous";
@@ -63,7 +62,6 @@ const SETTINGS = { max_connections: "200" };
 export async function openFixture(options: FixtureOptions): Promise<Fixture> {
   const choices = seeded(options.seed);
   const primary = await startPrimary(options.dir, "primary", SETTINGS);
-  await keepJournal(primary);
   const standby = await primary.addStandby("standby");
   const { replication } = options;
   if (replication !== "asynchronous")

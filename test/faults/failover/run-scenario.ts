@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { replayAuditLog } from "../../support/audit-replay.ts";
+import { compareEvents } from "../audit-log.ts";
 import type { Defect } from "../fault-injection.ts";
 import type { Mutation } from "../history.ts";
 import { findViolations, type Violation } from "../violations.ts";
@@ -11,7 +13,6 @@ import {
   startFixtureLoad,
   untilReady,
 } from "./fixture.ts";
-import { lostChanges } from "./journal.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Scenario } from "./scenarios.ts";
 import { acceptIfRefused, redirect } from "./steps.ts";
@@ -64,11 +65,14 @@ async function runSteps(fixture: Fixture, { steps, mayLoseChanges }: Scenario): 
 async function conclude({ name, title, mayLoseChanges }: Scenario, fixture: Fixture, recovery: number | null) {
   const { history, notes } = fixture;
   history.unexpected.push(...fixture.nodes.flatMap(({ unexpectedExits }) => unexpectedExits));
-  const lost = await lostChanges(fixture.primary, history);
+  const { events, violations: differences } = await replayAuditLog(fixture.primary.admin);
+  const { lost, violations: wrongEvents } = compareEvents(history, events);
   const unexplained = findViolations(history, new Set(mayLoseChanges ? lost : []));
   const violations: Violation[] = [
     ...unexplained,
-    ...fixture.violations.map((text) => ({ began: performance.now(), late: null, text })),
+    ...[...fixture.violations, ...differences, ...wrongEvents].map((text) => ({
+      ...{ began: performance.now(), late: null, text },
+    })),
   ];
   const failures = [
     ...violations.map(({ text }) => `violation: ${text}`),
