@@ -19,6 +19,7 @@ const random = seededBy("RULES_SEED");
 const REASONS: Readonly<Record<string, string>> = {
   required: "FIELD_REQUIRED",
   "int32.gte": "OUT_OF_RANGE",
+  "int64.gte": "OUT_OF_RANGE",
   "enum.defined_only": "UNKNOWN_ENUM_VALUE",
   "repeated.min_items": "TOO_FEW_ITEMS",
   "repeated.max_items": "TOO_MANY_ITEMS",

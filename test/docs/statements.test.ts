@@ -7,9 +7,11 @@ import { ROOT_SECRET } from "../support/server.ts";
 import { readPages } from "./blocks.ts";
 
 const shown = readPages().flatMap(({ blocks }) => blocks.filter(({ role }) => role === "statements"));
+const textsWith = (part: string) => shown.map(({ text }) => text).filter((text) => text.includes(part));
 
 test("the statements for two roles are sufficient for a server that may not change the schema", async () => {
-  const [setup, ...queries] = shown.map(({ text }) => text);
+  const [setup, prune] = [...textsWith("CREATE ROLE"), ...textsWith("audit_prune")];
+  const queries = shown.map(({ text }) => text).filter((text) => text !== setup && text !== prune);
   const [name, password] = [`keyhold_${randomBytes(6).toString("hex")}`, randomBytes(16).toString("hex")];
   const own = (text: string) => text.replaceAll("keyhold", name).replaceAll("…", password);
   const statements = own(setup ?? "")
@@ -30,4 +32,8 @@ test("the statements for two roles are sufficient for a server that may not chan
   onTestFinished(() => sql.end());
   expect(queries).toHaveLength(1);
   for (const query of queries) expect(await sql.unsafe(query)).toEqual([]);
+  await expect(sql.unsafe(prune ?? "")).rejects.toThrow("permission denied for function audit_prune");
+  const asOwner = postgres(owner.KEYHOLD_DATABASE_MIGRATE_URL, { max: 1 });
+  onTestFinished(() => asOwner.end());
+  expect(await asOwner.unsafe(prune ?? "")).toEqual([{ audit_prune: "0" }]);
 });

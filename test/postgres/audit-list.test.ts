@@ -244,7 +244,7 @@ test("a list that the database does not end in time names the fields that have a
     const listed = createAuditStore({ database: pool, lists: pool }).list({ filter, order, after: null, limit: 1 });
     await expect(listed).rejects.toMatchObject({
       code: "LIST_TOO_SLOW",
-      message: expect.stringContaining("add a condition on key_id, actor_id, caller or time"),
+      message: expect.stringContaining("order by time, and add a condition on key_id, actor_id, caller or time"),
     });
   } finally {
     await lock`ROLLBACK`;

@@ -241,7 +241,8 @@ export declare type ListAuditEventsRequest = Message<"keyhold.v2alpha1.ListAudit
 
   /**
    * An AIP-160 expression over seq, time, action, key_id, actor_id, resource_id, caller (its name), rpc, peer_ip, client_ip, call_id, request_id and
-   * node, such as `action="key.*" AND time > now() - "7d"`. A filter by key_id, actor_id, caller or time is fast in any log.
+   * node, such as `action="key.*" AND time > now() - "7d"`. In the order of time, a filter by key_id, actor_id,
+   * caller or time is fast in any log.
    *
    * @generated from field: string filter = 3;
    */
