@@ -14,7 +14,8 @@ const MAX_SEQUENCED = 1_000;
 
 const BY_SEQ: EventOrder = { field: "seq", isDescending: false };
 
-const TOO_SLOW = "selects too few of too many events; order by time, and add a condition on key_id, actor_id, caller or time";
+const TOO_SLOW =
+  "selects too few of too many events; order by time, and add a condition on key_id, actor_id, caller or time";
 
 /** Creates the store of the audit log in PostgreSQL. Events are written by the triggers of migration 0026 only. */
 export function createAuditStore({ database, lists }: Readonly<Record<"database" | "lists", Database>>): AuditStore {
