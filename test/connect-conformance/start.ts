@@ -1,6 +1,6 @@
 import { create, type DescMethodUnary, fromJsonString, type Registry, toJsonString } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import type { Rpc } from "../../src/api/rpc.ts";
+import type { Rpc, StreamRpc } from "../../src/api/rpc.ts";
 import type { StreamingRpc } from "../../src/transport/connect/streams.ts";
 import { type Codec, protoCodec } from "../../src/transport/fast-path/codecs.ts";
 import type { Certificate } from "../../src/transport/listener/acceptor.ts";
@@ -10,7 +10,7 @@ import { bareServer } from "../support/bare-server.ts";
 import { operator } from "../support/principal.ts";
 
 export interface StartOptions {
-  readonly rpcs: readonly Rpc[];
+  readonly rpcs: readonly (Rpc | StreamRpc)[];
   readonly streams: readonly StreamingRpc[];
   /** The RPCs that the fast path serves. */
   readonly fastRpcs: readonly Rpc[];

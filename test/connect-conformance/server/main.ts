@@ -21,7 +21,7 @@ const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 
 let fastCalls = 0;
 const wanted = fromBinary(ServerCompatRequestSchema, readFileSync(0).subarray(PREFIX_BYTES));
-const { unary, idempotentUnary, streams } = conformanceService(
+const { unary, idempotentUnary, serverStream, streams } = conformanceService(
   wanted.messageReceiveLimit || MAX_REQUEST_BYTES,
   (call) => {
     if (!(call instanceof ConnectCall)) fastCalls++;
@@ -29,7 +29,7 @@ const { unary, idempotentUnary, streams } = conformanceService(
 );
 const { cert: pemCert = new Uint8Array(), key = new Uint8Array() } = wanted.serverCreds ?? {};
 const port = await start({
-  rpcs: [unary, idempotentUnary],
+  rpcs: [unary, idempotentUnary, serverStream],
   streams,
   fastRpcs: process.argv.includes("--fast-path") ? [unary] : [],
   registry: createRegistry(file_connectrpc_conformance_v1_service),

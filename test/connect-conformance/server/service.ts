@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { MessageShape } from "@bufbuild/protobuf";
 import { type Any, anyPack } from "@bufbuild/protobuf/wkt";
 import { ConnectError } from "@connectrpc/connect";
-import type { Call, Rpc } from "../../../src/api/rpc.ts";
+import type { Call, Rpc, StreamRpc } from "../../../src/api/rpc.ts";
+import { iterate } from "../../../src/lib/iterate.ts";
+import { raceSignal } from "../../../src/lib/race-signal.ts";
 import type { StreamingRpc } from "../../../src/transport/connect/streams.ts";
 import { operator } from "../../support/principal.ts";
 import { type Exchange, ofCall, ofContext, requestInfo, setMetadata } from "./exchange.ts";
@@ -56,14 +58,16 @@ export function conformanceService(maxRequestBytes: number, onUnary: (call: Call
       );
     },
   };
-  const ofServer: StreamingRpc<typeof serverStream> = {
+  const ofServer: StreamRpc<typeof serverStream.input, typeof serverStream.output> = {
     method: serverStream,
-    policy: "public",
     maxRequestBytes,
-    serve: (request, context) => {
+    admit,
+    async *stream(request, _, call) {
       const { responseDefinition } = request;
-      setMetadata(ofContext(context), responseDefinition);
-      return stream(ofContext(context), responseDefinition, [anyPack(ServerStreamRequestSchema, request)]);
+      setMetadata(ofCall(call), responseDefinition);
+      const responses = stream(ofCall(call), responseDefinition, [anyPack(ServerStreamRequestSchema, request)]);
+      const { deadline } = call;
+      yield* deadline === undefined ? responses : iterate(responses, (next) => raceSignal(deadline, next()));
     },
   };
   const ofBoth: StreamingRpc<typeof bidiStream> = {
@@ -72,7 +76,7 @@ export function conformanceService(maxRequestBytes: number, onUnary: (call: Call
     maxRequestBytes,
     serve: (requests, context) => converse(requests, ofContext(context)),
   };
-  return { unary: ofOne, idempotentUnary: ofIdempotent, streams: [ofClient, ofServer, ofBoth] };
+  return { unary: ofOne, idempotentUnary: ofIdempotent, serverStream: ofServer, streams: [ofClient, ofBoth] };
 }
 
 /** Returns one response after the requested delay. */
