@@ -109,7 +109,7 @@ export interface StreamImplementation<M extends DescMethodServerStreaming = Desc
 }
 
 /** A stream takes no share of the concurrency limit while it waits. */
-type StreamRpcRow = Omit<RpcRow, "mayAnswerFromCache" | "cost" | "keyId">;
+type StreamRpcRow = Pick<RpcRow, "policy" | "idempotency" | "maxRequestBytes" | "acceptsCompression">;
 
 export interface StreamRow<M extends DescMethodServerStreaming = DescMethodServerStreaming> extends StreamRpcRow {
   implement(context: ApiContext): StreamHandler<M>;
