@@ -97,6 +97,7 @@ const FORBIDDEN = table([
   "DELETE FROM audit_log",
   "TRUNCATE audit_log",
   "SELECT size FROM audit_log FOR UPDATE",
+  "SELECT audit_prune(now())",
   "ALTER TABLE api_keys DISABLE TRIGGER key_change_audited",
   "ALTER TABLE api_keys DISABLE TRIGGER ALL",
   "ALTER TABLE audit_events OWNER TO CURRENT_USER",

@@ -48,10 +48,10 @@ const FIRST_MIGRATION = 26;
 type Rows = Map<string, RecordedRow>;
 
 /**
- * Adds committed events to the log, replays the log from empty and compares the result with the tables, in one snapshot, also while they
- * are being changed: pending events follow the others in their order.
+ * Adds committed events to the log, replays the log and compares the result with the tables, in one snapshot, also while they are being
+ * changed: pending events follow the others in their order. The replay begins with empty tables, or with rows that are older than the log.
  */
-export async function replayAuditLog(sql: Sql): Promise<Replay> {
+export async function replayAuditLog(sql: Sql, begin: "empty" | "with rows" = "empty"): Promise<Replay> {
   const waiting = await sql`SELECT id FROM audit_pending`;
   for (let assigned = 1; assigned > 0; ) {
     const [run] = await sql`SELECT assigned FROM audit_sequence(1000)`;
@@ -66,14 +66,15 @@ export async function replayAuditLog(sql: Sql): Promise<Replay> {
         SELECT seq, NULL::bigint AS id, action, key_id, resource_id, call, before, after FROM audit_events
         UNION ALL SELECT NULL, id, action, key_id, resource_id, call, before, after FROM audit_pending) AS event
       ORDER BY event.seq, event.id`;
-    const { rows, violations } = replay(events);
+    const stored = await readTables(snapshot);
+    const { rows, violations } = replay(events, begin === "empty" ? new Map() : undo(events, stored));
     return {
       events,
       violations: [
         ...(skipped.length === 0 ? [] : [`${skipped.length} committed events were left out of the log`]),
         ...gaps(events, log?.size),
         ...violations,
-        ...differences(rows, await readTables(snapshot)),
+        ...differences(rows, stored),
       ],
     };
   });
@@ -86,16 +87,27 @@ function gaps(events: readonly StoredEvent[], size: number): string[] {
   return size === numbered.length ? [] : [`the log of size ${size} has ${numbered.length} events`];
 }
 
-function replay(events: readonly StoredEvent[]): { rows: Rows; violations: string[] } {
-  const rows: Rows = new Map();
+/** Returns the rows that the tables had before these events. */
+function undo(events: readonly StoredEvent[], stored: Rows): Rows {
+  const rows: Rows = new Map(stored);
+  for (const event of events.toReversed()) {
+    const { before } = event;
+    if (before === null) rows.delete(nameOf(event));
+    else rows.set(nameOf(event), withoutNulls({ ...rows.get(nameOf(event)), ...before }));
+  }
+  return rows;
+}
+
+function replay(events: readonly StoredEvent[], rows: Rows): { rows: Rows; violations: string[] } {
   const violations: string[] = [];
-  for (const { seq, action, keyId, resourceId, before, after } of events) {
+  for (const event of events) {
+    const { seq, action, before, after } = event;
     if (action === "call.denied") continue;
     if (action === "keys.truncated") {
       for (const name of rows.keys()) if (name.startsWith("key ")) rows.delete(name);
       continue;
     }
-    const name = nameOf(action.split(".")[0], keyId ?? resourceId, after ?? before);
+    const name = nameOf(event);
     const current = rows.get(name);
     const expected = before === null ? undefined : after === null ? before : { ...current, ...before };
     if (!isDeepStrictEqual(current, expected && withoutNulls(expected)))
@@ -113,13 +125,17 @@ async function readTables(sql: ISql): Promise<Rows> {
       SELECT ${sql(id)}::text AS id, to_jsonb(${sql(table)}) - string_to_array(${omitted.join()}, ',') AS columns FROM ${sql(table)}`;
     for (const { id, columns } of found)
       if (kind !== "migration" || columns.version >= FIRST_MIGRATION)
-        rows.set(nameOf(kind, id, columns), withoutNulls(columns));
+        rows.set(nameOfRow(kind, id, columns), withoutNulls(columns));
   }
   return rows;
 }
 
+function nameOf({ action, keyId, resourceId, before, after }: StoredEvent): string {
+  return nameOfRow(action.split(".")[0], keyId ?? resourceId, after ?? before);
+}
+
 /** A database may be accepted several times: such a row is identified by its time too. */
-function nameOf(kind: string | undefined, id: string | null, columns: RecordedRow | null): string {
+function nameOfRow(kind: string | undefined, id: string | null, columns: RecordedRow | null): string {
   return [kind, id, ...(kind === "accepted_database" ? [columns?.accept_time] : [])].join(" ");
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { serverRole } from "../../src/embedded-postgres/cluster.ts";
 import { audit } from "../faults/audit.ts";
 import { type Load, startLoad } from "../faults/clients/load.ts";
 import { closeMembers, type Member, memberOf } from "../faults/clients/member.ts";
@@ -13,6 +14,7 @@ import { type Totals, tableOf, totalsOf } from "../faults/report.ts";
 import { runRound } from "../faults/round.ts";
 import { openProxy } from "../faults/run.ts";
 import { findViolations, type Violation } from "../faults/violations.ts";
+import { replayAuditLog } from "../support/audit-replay.ts";
 import { eventually, runKeyhold } from "../support/keyhold.ts";
 import { type Seeded, seeded } from "../support/seeded.ts";
 import { CHECKOUT, COMMAND, migrate } from "./release.ts";
@@ -151,6 +153,7 @@ async function runUnderLoad(fixture: Fixture, work: (fixture: Fixture) => Promis
 
 async function conclude({ history, nodes, database, failures }: Fixture): Promise<Outcome> {
   const violations = findViolations(history);
+  failures.push(...(await compareLog(database)));
   const orphans = await database.admin`
     SELECT FROM raw_key_digests WHERE NOT EXISTS (SELECT FROM api_keys WHERE api_keys.key_id = raw_key_digests.key_id)`;
   if (orphans.length > 0) failures.push(`${orphans.length} digests of keys that are gone`);
@@ -165,6 +168,14 @@ async function conclude({ history, nodes, database, failures }: Fixture): Promis
       ...outages(history, nodes),
     ],
   };
+}
+
+/** Returns how the audit log differs from the tables. It has the changes of both releases: those of release 0.1 without a call. */
+async function compareLog({ admin }: Database): Promise<string[]> {
+  const { events, violations } = await replayAuditLog(admin, "with rows");
+  const callers = new Set(events.filter(({ keyId }) => keyId !== null).map(({ call }) => call.caller));
+  const missing = ["none:anonymous", `database:${serverRole}`].filter((caller) => !callers.has(caller));
+  return [...violations, ...missing.map((caller) => `the audit log has no change of ${caller}`)];
 }
 
 /** Prefix of the names of phases without faults. */
