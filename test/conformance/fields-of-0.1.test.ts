@@ -18,12 +18,12 @@ const TOKEN = ["token", "token_id", "expire_time", "scopes", "claims"];
 const REVOKED = ["key_id", "status", "revoke_time", "revocation_reason"];
 
 /**
- * Fields that a client receives that does not ask for them: who created a key, the claims of a token, and lists, which are always present
+ * Fields that a client receives that does not ask for them: who created and revoked a key, the claims of a token, and lists, which are always present
  * in JSON.
  */
 const NEW = {
-  issued: [...ISSUED, "created_by", "restricted_to_actor_ids"],
-  imported: [...KEY, "created_by"],
+  issued: [...ISSUED, "created_by", "revoked_by", "restricted_to_actor_ids"],
+  imported: [...KEY, "created_by", "revoked_by"],
   verdict: [...VERDICT, "missing_scopes"],
   tokenVerdict: [...VERDICT, "missing_scopes", "claims"],
   token: [...TOKEN, "audience"],

@@ -4,6 +4,7 @@ import { expect } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
 import { RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -15,6 +16,7 @@ import { type Scenario, scenario } from "../support/protocols/scenario.ts";
 
 const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
+const { method: auditEvents } = AuditService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 
@@ -57,6 +59,13 @@ const token = { token_id: "<id>", expire_time: "<time>", scopes: ["read", "write
 const CLAIMS = { tenant: "t1", level: 3, list: [true, null, { deep: "ß" }] };
 
 const HMAC_KEY = { hmacKeyId: "hmac-key", key: "c2VjcmV0", encoding: TextEncoding.BASE64 };
+const firstEvent = {
+  ...{ seq: "0", time: "<time>", action: "migration.created", resource_id: "audit_log", key_id: "", actor_id: "" },
+  caller: expect.objectContaining({ method: "local", key_id: "", issuer: "" }),
+  ...{ rpc: "", peer_ip: "", client_ip: "", user_agent: "", call_id: "", request_id: "", reason: "" },
+  ...{ node: expect.any(String), changes: expect.arrayContaining([{ field: "name", after: "audit_log" }]) },
+};
+
 const hmacKey = {
   hmac_key_id: "hmac-key",
   create_time: "<time>",
@@ -429,7 +438,7 @@ export const SCENARIOS: readonly Scenario[] = [
     async (call) => call(keys.disableApiKey, { keyId: (await issued(call)).keyId, reason: "suspected leak" }),
     {
       ...{ ...issuedRecord, kind: "KEY_KIND_ISSUED", status: "KEY_STATUS_DISABLED" },
-      ...{ disable_time: "<time>", disable_reason: "suspected leak" },
+      ...{ disable_time: "<time>", disable_reason: "suspected leak", disabled_by: "none:anonymous" },
     },
   ),
   scenario(
@@ -553,6 +562,18 @@ export const SCENARIOS: readonly Scenario[] = [
     "returns a public key",
     (call) => call(DerivedKeysService.method.getJwks, {}),
     { keys: [{ kty: "OKP", crv: "Ed25519", x: "<public key>", kid: "<kid>", use: "sig", alg: "EdDSA" }] },
+  ),
+  scenario(
+    auditEvents.getAuditEvent,
+    "returns the event",
+    (call) => call(auditEvents.getAuditEvent, { seq: 0n }),
+    firstEvent,
+  ),
+  scenario(
+    auditEvents.listAuditEvents,
+    "returns the events that match",
+    (call) => call(auditEvents.listAuditEvents, { filter: "seq=0" }),
+    { audit_events: [firstEvent], next_page_token: "" },
   ),
   scenario(Health.method.check, "says that the server serves", (call) => call(Health.method.check, {}), {
     status: "SERVING",

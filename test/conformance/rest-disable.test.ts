@@ -39,6 +39,7 @@ describe.each(keyKinds(rest))("disabling an $kind key", ({ kind, path: own, othe
       status: "KEY_STATUS_DISABLED",
       disable_time: expect.stringMatching(RFC_3339_UTC),
       disable_reason: "suspected leak",
+      disabled_by: "none:anonymous",
       update_time: answer.disable_time,
     });
     const { kind: _, restricted_to_actor_ids: __, ...record } = answer;
@@ -46,7 +47,7 @@ describe.each(keyKinds(rest))("disabling an $kind key", ({ kind, path: own, othe
     expect(await verify(rest, credential)).toMatchObject({ ...DISABLED, scopes: [], metadata: {} });
 
     const enabled = succeeded(await enable(keyId));
-    const { disable_time: ___, disable_reason: ____, ...shown } = answer;
+    const { disable_time: ___, disable_reason: ____, disabled_by: _____, ...shown } = answer;
     expect(enabled).toEqual({ ...shown, status: "KEY_STATUS_ACTIVE", update_time: enabled.update_time });
     expect(await verify(rest, credential)).toMatchObject({ is_valid: true, status: "KEY_STATUS_ACTIVE" });
   });

@@ -24,7 +24,14 @@ test("the package has all required files, and no source, test or secret", () => 
       !/^(?:dist|gen|proto|src\/transport\/services\/viewer)\/|^src\/postgres\/migrations\/\d+_\w+\.sql$/.test(file),
   );
   // The pages are those that docs/openapi.json links to.
-  const docs = ["admin-authentication.md", "concepts.md", "introspection.md", "openapi.json", "operating.md"];
+  const docs = [
+    "admin-authentication.md",
+    "audit.md",
+    "concepts.md",
+    "introspection.md",
+    "openapi.json",
+    "operating.md",
+  ];
   const expected = [
     "LICENSE",
     "README.md",
