@@ -93,6 +93,8 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   BulkDisableApiKeys: ({ importedKeyId }) => ({ filter: `key_id="${importedKeyId}"`, expected_count: 1 }),
   SelfRevokeApiKey: ({ credential }) => ({ credential, reason: "REVOCATION_REASON_SUPERSEDED" }),
   GetJwks: () => ({}),
+  ListAuditEvents: () => ({ page_size: 2, filter: 'action="key.*"' }),
+  GetAuditEvent: () => ({ seq: "0" }),
 };
 
 function importOf(mark: string, suffix: string): JsonObject {
@@ -148,7 +150,7 @@ function checkCall(credential: string): HostileRequest {
 
 /** Returns the REST call: the path names the key, the body or the query has the other fields. */
 export function restCall({ rpc, httpMethod, path }: RestRoute, target: CallTarget): HostileRequest {
-  const idField = rpc.name === "DeleteHmacKey" ? "hmac_key_id" : "key_id";
+  const idField = { DeleteHmacKey: "hmac_key_id", GetAuditEvent: "seq" }[rpc.name] ?? "key_id";
   const { [idField]: keyId = "", ...rest } = sampleOf(rpc, target);
   const [resource] = Object.values(rest).filter((value) => typeof value === "object" && "key_id" in (value ?? {}));
   const id = String(keyId || (resource as JsonObject | undefined)?.key_id || "");
