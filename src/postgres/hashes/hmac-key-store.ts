@@ -41,7 +41,7 @@ export function createHmacKeyStore(
   };
 }
 
-/** Adds nothing if the id is taken, or no slot is free. */
+/** Adds nothing if the id is taken, or no slot is free. The slot is random, so that concurrent calls rarely choose the same one. */
 function addKey(
   sql: Sql,
   { hmacKeyId, wrapped, wrapKeyId, createTime, createdBy }: HmacKeyRecord,
@@ -49,8 +49,8 @@ function addKey(
 ): Fragment {
   const insertion = sql`
     INSERT INTO hmac_keys (hmac_key_id, slot, wrapped_key, wrap_key_id, create_time, created_by)
-    SELECT ${hmacKeyId}::text, min(free), ${wrapped}::bytea, ${wrapKeyId}::text, ${createTime}::timestamptz, ${createdBy}::text
-    FROM generate_series(1, 100) AS free WHERE NOT EXISTS (SELECT FROM hmac_keys WHERE slot = free) HAVING count(*) > 0
+    SELECT ${hmacKeyId}::text, free, ${wrapped}::bytea, ${wrapKeyId}::text, ${createTime}::timestamptz, ${createdBy}::text
+    FROM generate_series(1, 100) AS free WHERE NOT EXISTS (SELECT FROM hmac_keys WHERE slot = free) ORDER BY random() LIMIT 1
     ON CONFLICT DO NOTHING
     RETURNING hmac_key_id`;
   return withServer<Fragment>(sql, insertion, sql``, call);
