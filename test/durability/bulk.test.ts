@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { paceAt } from "../../src/keys/time-box.ts";
+import { replayAuditLog } from "../support/audit-replay.ts";
 import { derive, importKey, succeeded } from "../support/conformance.ts";
 import { type Ended, eventually, runKeyhold, type Serving, serve, startKeyhold } from "../support/keyhold.ts";
 import { isAwaited, lockRow } from "../support/locked-row.ts";
@@ -30,13 +31,11 @@ beforeAll(async () => {
   database = await createTestDatabase();
   sql = postgres(database.ownerUrl, { max: 2 });
   nodes = [await start(), await start()];
-  // Counts the changes of each key, by whichever statement; `holdRevocation` makes them wait.
+  // `holdRevocation` makes revocations wait.
   await sql.unsafe(`
-    CREATE TABLE revocations (key_id uuid NOT NULL);
-    CREATE FUNCTION count_revocation() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS
-      'BEGIN PERFORM pg_advisory_xact_lock_shared(hashtextextended(NEW.key_id::text, 0));
-        INSERT INTO revocations VALUES (NEW.key_id); RETURN NULL; END';
-    CREATE TRIGGER count_revocation AFTER UPDATE OF revoke_time ON api_keys FOR EACH ROW EXECUTE FUNCTION count_revocation();`);
+    CREATE FUNCTION await_release() RETURNS trigger LANGUAGE plpgsql AS
+      'BEGIN PERFORM pg_advisory_xact_lock_shared(hashtextextended(NEW.key_id::text, 0)); RETURN NULL; END';
+    CREATE TRIGGER await_release AFTER UPDATE OF revoke_time ON api_keys FOR EACH ROW EXECUTE FUNCTION await_release();`);
 });
 
 afterAll(async () => {
@@ -78,14 +77,15 @@ const changedCount = async (requestId: string): Promise<number> => {
 
 const advanced = (requestId: string, count: number) => eventually(async () => (await changedCount(requestId)) >= count);
 
-/** Neither node accepts a key, and each key was changed once. */
+/** Neither node accepts a key, each key was changed once, and the audit log describes every key. */
 async function expectRevokedOnce({ actor, rawKeys }: Awaited<ReturnType<typeof newKeys>>): Promise<void> {
   const { length } = rawKeys;
   for (const index of [0, 1])
     expect(await verdictsOf(rest(index), rawKeys)).toEqual({ VERIFICATION_ERROR_REVOKED: length });
+  expect((await replayAuditLog(sql)).violations).toEqual([]);
   const [counts] = await sql`
-    SELECT count(*)::int AS changes, count(DISTINCT key_id)::int AS keys FROM revocations JOIN api_keys USING (key_id)
-    WHERE actor_id = ${actor}`;
+    SELECT count(*)::int AS changes, count(DISTINCT key_id)::int AS keys FROM audit_events
+    WHERE action = 'key.revoked' AND actor_id = ${actor}`;
   expect(counts).toEqual({ changes: length, keys: length });
 }
 
