@@ -22,13 +22,22 @@ export function fetchTransport(baseUrl: string | undefined, fetch: Fetch = globa
   const url = checkBaseUrl(baseUrl);
   const checked: Fetch = async (...request) => checkResponse(url, await fetch(...request));
   const transport = createConnectTransport({ baseUrl: url, useBinaryFormat: true, fetch: checked });
-  return withUnary(transport, async (...call) => {
+  const explained = async <T>(call: () => Promise<T>) => {
     try {
-      return await transport.unary(...call);
+      return await call();
     } catch (error) {
       throw toClientError(url, ConnectError.from(error));
     }
-  });
+  };
+  return {
+    unary: (...call) => explained(() => transport.unary(...call)),
+    stream: async (...call) => {
+      const response = await explained(() => transport.stream(...call));
+      const messages = response.message[Symbol.asyncIterator]();
+      const next = () => explained(() => messages.next());
+      return { ...response, message: { [Symbol.asyncIterator]: () => ({ next }) } };
+    },
+  };
 }
 
 /** Rejects a URL with a password: `fetch` would too, with an error that quotes it. */
@@ -39,11 +48,14 @@ function checkBaseUrl(baseUrl: string | undefined): string {
   throw new TypeError("baseUrl: must be an http or https URL without a user or password");
 }
 
+/** The content type of a message, and that of a stream. */
+const PROTO = /^application\/(?:connect\+)?proto$/;
+
 /** Rejects a response that is not of the Connect protocol (https://connectrpc.com/docs/protocol, "Unary-Response"). */
 async function checkResponse(baseUrl: string, response: Response): Promise<Response> {
   const { status, headers } = response;
   const type = headers.get("content-type") ?? "";
-  if (status === 200 ? type === "application/proto" : await isConnectError(response.clone(), type)) return response;
+  if (status === 200 ? PROTO.test(type) : await isConnectError(response.clone(), type)) return response;
   const what = status === 200 ? `HTTP 200 with content type ${type || "none"}` : `HTTP ${status}`;
   const message = `${baseUrl} responded with ${what}, which is not a Keyhold response${status < 500 ? "; check the URL" : ""}`;
   throw new ConnectError(message, codeFromHttpStatus(status), headers);

@@ -126,6 +126,23 @@ test("a list is walked page by page", async () => {
   expect(names.sort()).toEqual(["1", "2", "3"]);
 });
 
+test.for(["fetch", "another transport"])("the audit log is watched over %s until the call is aborted", async (name) => {
+  const { audit, issuedApiKeys } = clients[name] as KeyholdClient;
+  const { issuedApiKey } = await issuedApiKeys.createIssuedApiKey({ name: "a", actorId: "watched" });
+  const filter = `key_id="${issuedApiKey?.keyId}"`;
+  const { auditEvents } = await audit.listAuditEvents({ filter });
+  const call = new AbortController();
+  const watched: unknown[] = [];
+  const watching = async () => {
+    for await (const { auditEvent } of audit.watchAuditEvents({ startSeq: 0n, filter }, { signal: call.signal })) {
+      watched.push(auditEvent);
+      call.abort();
+    }
+  };
+  expect((await failure(watching())).code).toBe(Code.Canceled);
+  expect(watched).toEqual(auditEvents);
+});
+
 test("an unreachable server is UNAVAILABLE", async () => {
   const client = createKeyholdClient({ baseUrl: `http://127.0.0.1:${await freePort()}`, retry: { maxAttempts: 2 } });
   expect((await failure(client.derivedKeys.getJwks({}))).code).toBe(Code.Unavailable);
