@@ -25,6 +25,10 @@ test("every event of a server is a valid API Activity", async () => {
   await revoke(rest(), keyId, { revocation_description: "leaked" });
   const { keyId: imported } = await importKey(rest());
   expect((await keyhold(["keys", "delete", imported])).code).toBe(0);
+  expect((await keyhold(["keys", "list"], undefined, { KEYHOLD_TOKEN: "wrong" })).code).toBe(4);
+  await expect
+    .poll(async () => (await keyhold(["audit", "list", "--action", "call.denied"])).stdout)
+    .toContain("denied");
   const { code, stdout } = await keyhold(["audit", "export", "--format", "ocsf"]);
   expect(code).toBe(0);
   const activities = stdout
@@ -35,7 +39,14 @@ test("every event of a server is a valid API Activity", async () => {
   const codes = activities.map(({ metadata }) => metadata.event_code);
   // Changes by the server, by a command on the database, and by calls.
   expect(codes).toEqual(
-    expect.arrayContaining(["migration.created", "key.issued", "key.revoked", "key.imported", "key.deleted"]),
+    expect.arrayContaining([
+      "migration.created",
+      "key.issued",
+      "key.revoked",
+      "key.imported",
+      "key.deleted",
+      "call.denied",
+    ]),
   );
 });
 
@@ -99,9 +110,12 @@ test.for([
   ["signing_key.created", 1],
   ["key.updated", 3],
   ["key.deleted", 4],
+  ["audit.pruned", 4],
+  ["call.denied", 0],
 ] as const)("the activity of %s is %i", ([action, activity]) => {
   expect(apiActivity(create(AuditEventSchema, { action }))).toMatchObject({
     activity_id: activity,
     type_uid: 600_300 + activity,
+    status: action === "call.denied" ? "Failure" : "Success",
   });
 });
