@@ -14,6 +14,10 @@ export interface RetryOptions {
 /** Errors after which a retry may succeed: server, database or network may be temporarily unreachable. */
 const TRANSIENT: readonly Code[] = [Code.Unavailable, Code.DeadlineExceeded, Code.Aborted, Code.Internal];
 
+export function isTransient(error: unknown): error is ConnectError {
+  return error instanceof ConnectError && TRANSIENT.includes(error.code);
+}
+
 const BACKOFF = { first: 100, max: 5_000 };
 
 /** Repeats an idempotent call while its errors are temporary, with exponential backoff. */
@@ -24,8 +28,7 @@ export async function withRetries<T>(call: () => Promise<T>, options: RetryOptio
       return await call();
     } catch (error) {
       const delay = backoffDelay(failures, BACKOFF);
-      if (!(error instanceof ConnectError) || !TRANSIENT.includes(error.code) || performance.now() + delay > deadline)
-        throw error;
+      if (!isTransient(error) || performance.now() + delay > deadline) throw error;
       options.onUnreachable(error);
       await sleep(delay, undefined, { signal: options.signal });
     }

@@ -35,6 +35,17 @@ export function addAuditCommands(program: Command): void {
         .default("jsonl"),
     )
     .action(async (options) => (await import("./export.ts")).exportEvents(options));
+  withConditions(audit.command("watch"))
+    .description("print events as they are recorded, until interrupted; --json prints one per line")
+    .option("--from-seq <seq>", "begin with the event at this position in the log (default: the next event)", position)
+    .addOption(
+      new Option(
+        "--resume-token <token>",
+        "continue where an earlier watch ended, which has printed the token",
+      ).conflicts("fromSeq"),
+    )
+    .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m")
+    .action(async (options) => (await import("./watch.ts")).watch(options));
   for (const command of audit.commands)
     withRemote(command).addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
 }
@@ -71,4 +82,5 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "keyhold audit export > audit.jsonl",
     "keyhold audit export --after-seq 4711 --format ocsf >> audit.ocsf.jsonl",
   ],
+  watch: ["keyhold audit watch --action 'key.*'", "keyhold audit watch --from-seq 4712 --json | jq .action"],
 };
