@@ -34,7 +34,7 @@ const bulkRevoke = (url: string, body: object, signal?: AbortSignal): Promise<Js
   post(`${url}${PATHS.keys}:bulkRevoke`, { filter: FILTER, ...body }, {}, signal);
 
 /** Returns keys per second. */
-async function revokeAll(url: string): Promise<number> {
+export async function revokeAll(url: string): Promise<number> {
   const started = performance.now();
   const request_id = randomUUID();
   for (;;) {

@@ -80,7 +80,7 @@ const changed = once(async (fixture) => {
 });
 
 /** Resolves to the ids of new keys. */
-async function insertKeys(sql: Sql, count: number): Promise<string[]> {
+export async function insertKeys(sql: Sql, count: number): Promise<string[]> {
   const keyIds = Array.from({ length: count }, () => uuidv7());
   await sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)

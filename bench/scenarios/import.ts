@@ -24,12 +24,17 @@ export const importScenarios: readonly Scenario[] = [
       const { url, installation } = await warmService(fixture);
       const rows = () => Array.from({ length: BATCHES }, () => copyRows(BATCH, newImport));
       return {
-        subject: async () => rateOf(await importBatches(url + PATHS.batchImport)),
+        subject: () => importRate(url),
         baseline: async () => rateOf(sum(await copy(fixture, installation.databaseUrl, rows()))),
       };
     },
   },
 ];
+
+/** Imports new keys and returns keys per second. */
+export async function importRate(url: string): Promise<number> {
+  return rateOf(await importBatches(url + PATHS.batchImport));
+}
 
 /** Returns the milliseconds from the first byte sent to the last one received. Bodies are created before. */
 async function importBatches(url: string): Promise<number> {

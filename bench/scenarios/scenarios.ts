@@ -1,6 +1,7 @@
 import type { Scenario } from "../harness/scenario.ts";
 import { addressScenarios } from "./addresses.ts";
 import { againstStockScenarios } from "./against-stock.ts";
+import { auditScenarios } from "./audit.ts";
 import { batchScenarios } from "./batch.ts";
 import { bulkScenarios } from "./bulk.ts";
 import { changeScenarios } from "./changes.ts";
@@ -48,6 +49,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...hashImportScenarios,
   ...hashFloodScenarios,
   ...bulkScenarios,
+  ...auditScenarios,
   ...growthScenarios,
   ...guardedScenarios,
   ...gatewayScenarios,

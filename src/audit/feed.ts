@@ -96,7 +96,8 @@ export class AuditFeed {
     try {
       let next = await this.#start(startSeq);
       let hasCaughtUp = false;
-      let beat = this.#monotonic() + this.#heartbeat;
+      // The first heartbeat tells the client where the stream begins.
+      let beat = this.#monotonic();
       while (!signal.aborted) {
         const kept = this.#keptFrom(next);
         if (kept === null && hasCaughtUp) throw tooSlow();

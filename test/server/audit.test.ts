@@ -156,8 +156,8 @@ const CHANGES: readonly (readonly [action: string, rpc: string, prepare: () => P
         async () => {
           const { keyId } = await issue();
           const [before, after] = [
-            { rotate_time: null, secret_version: NUMBER, hint: TEXT },
-            { rotate_time: TEXT, secret_version: NUMBER, hint: TEXT },
+            { rotate_time: null, secret_version: NUMBER, digest_key_id: TEXT, hint: TEXT },
+            { rotate_time: TEXT, secret_version: NUMBER, digest_key_id: TEXT, hint: TEXT },
           ].map(changed);
           return { path: `${paths.issued}/${keyId}:rotate`, body, keyId, before, after };
         },
@@ -182,8 +182,8 @@ const CHANGES: readonly (readonly [action: string, rpc: string, prepare: () => P
       return {
         ...verbOf(keyId, "enable"),
         keyId,
-        before: changed({ disable_time: TEXT, disabled_by: TEXT }),
-        after: changed({ disable_time: null, disabled_by: null }),
+        before: changed({ disable_time: TEXT, disable_reason: null, disabled_by: TEXT }),
+        after: changed({ disable_time: null, disable_reason: null, disabled_by: null }),
       };
     },
   ],
@@ -192,8 +192,15 @@ const CHANGES: readonly (readonly [action: string, rpc: string, prepare: () => P
     "ApiKeysService/RevokeApiKey",
     async () => {
       const keyId = await importOne();
-      const before = changed({ revoke_time: null, revocation_reason: null, revoked_by: null });
-      const after = changed({ revoke_time: TEXT, revocation_reason: REASON, revoked_by: TEXT });
+      const before = changed({
+        revoke_time: null,
+        revocation_reason: null,
+        revocation_description: null,
+        revoked_by: null,
+      });
+      const after = changed({
+        ...{ revoke_time: TEXT, revocation_reason: REASON, revocation_description: null, revoked_by: TEXT },
+      });
       return { ...verbOf(keyId, "revoke", { reason: REASON }), keyId, before, after };
     },
   ],

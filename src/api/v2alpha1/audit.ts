@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import { fromJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
@@ -112,8 +113,8 @@ function changesOf(
   const columns = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
   return [...columns].flatMap((column) => {
     const [was, becomes] = [wireValue(column, before), wireValue(column, after)];
-    // A column that is NULL in a row that was added or deleted.
-    if (was === undefined && becomes === undefined) return [];
+    // A column that is NULL in a row that was added or deleted, or was recorded with another that has changed.
+    if (isDeepStrictEqual(was, becomes)) return [];
     return { field: FIELDS[column] ?? column, before: was, after: becomes };
   });
 }

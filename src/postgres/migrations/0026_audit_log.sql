@@ -47,7 +47,7 @@ INSERT INTO audit_log VALUES (0);
 -- Assigns `seq` to at most this many committed events, and returns their number, and the milliseconds for which the first has waited. Each statement of the function has a snapshot of its own (READ
 -- COMMITTED; PostgreSQL docs, 38.7), so the second one sees what the last holder of the lock has committed.
 CREATE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag integer) LANGUAGE plpgsql SECURITY DEFINER
-SET enable_seqscan = off AS $$
+SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   first bigint;
 BEGIN
@@ -79,16 +79,26 @@ CREATE FUNCTION audit_call() RETURNS jsonb LANGUAGE sql STABLE AS $$
     'user_agent', current_setting('application_name')))
 $$;
 
--- One statement may store the keys of several calls, which are then named by key id.
+-- One statement may store the keys of several calls, which are then named by key id. The arguments are the columns to leave out.
 CREATE FUNCTION audit_keys_created() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-  call CONSTANT jsonb := audit_call();
+  call CONSTANT jsonb := coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call());
 BEGIN
   INSERT INTO audit_pending (action, key_id, actor_id, call, after)
   SELECT CASE kind WHEN 'issued' THEN 'key.issued' ELSE 'key.imported' END, key_id, actor_id,
     coalesce(call -> 'calls' -> key_id::text, call) || CASE WHEN request_id IS NULL THEN '{}' ELSE jsonb_build_object('request_id', request_id) END,
     jsonb_strip_nulls(to_jsonb(added) - TG_ARGV)
   FROM added;
+  RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION audit_keys_deleted() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+  call CONSTANT jsonb := coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call());
+BEGIN
+  INSERT INTO audit_pending (action, key_id, actor_id, call, before)
+  SELECT 'key.deleted', key_id, actor_id, call, jsonb_strip_nulls(to_jsonb(deleted) - TG_ARGV) FROM deleted;
   RETURN NULL;
 END
 $$;
@@ -107,7 +117,7 @@ BEGIN
     FROM jsonb_each(becomes) WHERE value IS DISTINCT FROM was -> key;
   END IF;
   INSERT INTO audit_pending (action, resource_id, call, before, after)
-  VALUES (TG_ARGV[0] || '.' || verb, resource_id, audit_call(), was, becomes);
+  VALUES (TG_ARGV[0] || '.' || verb, resource_id, coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call()), was, becomes);
   RETURN NULL;
 END
 $$;
@@ -126,31 +136,37 @@ BEGIN
 END
 $$;
 
--- A branch for each column: to compare two rows as JSON takes twice as long.
+-- Columns that change together are recorded together. To compare two rows as JSON takes twice as long, and so does one statement for all rows of
+-- an update if it has only one, as most have.
 DO $$
 DECLARE
   secrets CONSTANT text[] := '{digest, previous_secrets, other_digests, hash_parameters, request_id, request_fingerprint, last_used_time}';
-  columns text[];
+  audited text[];
   branches text;
 BEGIN
-  SELECT array_agg(attname ORDER BY attnum), string_agg(format(
-    'IF NEW.%1$I IS DISTINCT FROM OLD.%1$I THEN was := was || jsonb_build_object(%1$L, OLD.%1$I);'
-    'becomes := becomes || jsonb_build_object(%1$L, NEW.%1$I); END IF;', attname), E'\n' ORDER BY attnum)
-  INTO columns, branches
-  FROM pg_attribute WHERE attrelid = 'api_keys'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL (secrets);
+  WITH grouped (name, together) AS (
+    SELECT attname, CASE
+      WHEN attname IN ('revoke_time', 'revocation_reason', 'revocation_description', 'revoked_by') THEN 'revocation'
+      WHEN attname IN ('disable_time', 'disable_reason', 'disabled_by') THEN 'disabling'
+      WHEN attname IN ('rotate_time', 'secret_version', 'digest_key_id', 'hint') THEN 'rotation'
+      WHEN attname ~ '^(hash|adopt)' THEN 'adoption'
+      ELSE attname END
+    FROM pg_attribute WHERE attrelid = 'api_keys'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL (secrets)
+  ), branch (names, code) AS (
+    SELECT array_agg(name), format('IF (%s) IS DISTINCT FROM (%s) THEN was := was || jsonb_build_object(%s); becomes := becomes || jsonb_build_object(%s); END IF;',
+      string_agg(format('NEW.%I', name), ', '), string_agg(format('OLD.%I', name), ', '),
+      string_agg(format('%L, OLD.%I', name, name), ', '), string_agg(format('%L, NEW.%I', name, name), ', '))
+    FROM grouped GROUP BY together
+  )
+  SELECT (SELECT array_agg(name) FROM grouped), string_agg(code, E'\n') INTO audited, branches FROM branch;
   EXECUTE format($function$
-    CREATE FUNCTION audit_key_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $body$
+    CREATE FUNCTION audit_key_updated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $body$
     DECLARE
       was jsonb := '{}';
       becomes jsonb := '{}';
       action text;
     BEGIN
-      IF TG_OP = 'DELETE' THEN
-        INSERT INTO audit_pending (action, key_id, actor_id, call, before)
-        VALUES ('key.deleted', OLD.key_id, OLD.actor_id, audit_call(), jsonb_strip_nulls(to_jsonb(OLD) - %1$L::text[]));
-        RETURN NULL;
-      END IF;
-      %2$s
+      %s
       action := CASE
         WHEN NEW.revoke_time IS DISTINCT FROM OLD.revoke_time THEN 'key.revoked'
         WHEN NEW.adopt_time IS DISTINCT FROM OLD.adopt_time THEN 'key.adopted'
@@ -159,16 +175,18 @@ BEGIN
         WHEN OLD.disable_time IS NOT NULL AND NEW.disable_time IS NULL THEN 'key.enabled'
         ELSE 'key.updated' END;
       INSERT INTO audit_pending (action, key_id, actor_id, call, before, after)
-      VALUES (action, NEW.key_id, NEW.actor_id, audit_call(), was, becomes);
+      VALUES (action, NEW.key_id, NEW.actor_id, coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call()), was, becomes);
       RETURN NULL;
     END
-    $body$ $function$, secrets, branches);
-  EXECUTE format('CREATE TRIGGER key_change_audited AFTER DELETE OR UPDATE OF %s ON api_keys FOR EACH ROW EXECUTE FUNCTION audit_key_changed()',
-    (SELECT string_agg(quote_ident(name), ', ') FROM unnest(columns || '{digest, previous_secrets}'::text[]) AS name));
-  EXECUTE format('CREATE TRIGGER keys_created_audited AFTER INSERT ON api_keys REFERENCING NEW TABLE AS added '
-    'FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_created(%s)', (SELECT string_agg(quote_literal(name), ', ') FROM unnest(secrets) AS name));
+    $body$ $function$, branches);
+  EXECUTE format('CREATE TRIGGER key_updated_audited AFTER UPDATE OF %s, digest, previous_secrets ON api_keys '
+    'FOR EACH ROW EXECUTE FUNCTION audit_key_updated()', (SELECT string_agg(quote_ident(name), ', ') FROM unnest(audited) AS name));
 END
 $$;
+CREATE TRIGGER keys_created_audited AFTER INSERT ON api_keys REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_created(
+  'digest', 'previous_secrets', 'other_digests', 'hash_parameters', 'request_id', 'request_fingerprint', 'last_used_time');
+CREATE TRIGGER keys_deleted_audited AFTER DELETE ON api_keys REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_deleted(
+  'digest', 'previous_secrets', 'other_digests', 'hash_parameters', 'request_id', 'request_fingerprint', 'last_used_time');
 CREATE TRIGGER keys_truncated_audited AFTER TRUNCATE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('keys');
 
 CREATE TRIGGER signing_key_audited AFTER INSERT OR DELETE ON signing_keys

@@ -63,7 +63,9 @@ function toEvent(output: DescMessage, response: MessageInitShape<DescMessage>): 
 
 /** Sends events as fast as the client reads them. */
 export function sendEvents(reply: FastifyReply, events: Events): FastifyReply {
-  const { raw } = reply.header("content-type", "text/event-stream").header("cache-control", "no-store").hijack();
+  // The last header keeps nginx from buffering the response (nginx.org, ngx_http_proxy_module).
+  const headers = { "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no" };
+  const { raw } = reply.headers(headers).hijack();
   raw.writeHead(200, reply.getHeaders() as OutgoingHttpHeaders);
   // The client disconnects.
   pipeline(events, raw).catch(() => undefined);

@@ -18,6 +18,7 @@ test("each event has the JSON of the response and its token as the id, a heartbe
   expect(response.status).toBe(200);
   expect(response.headers.get("content-type")).toBe("text/event-stream");
   expect(response.headers.get("cache-control")).toBe("no-store");
+  expect(response.headers.get("x-accel-buffering")).toBe("no");
   expect(response.headers.get("x-request-id")).toMatch(/./);
   const [first = "", ...others] = (await response.text()).split("\n\n");
   expect(first).toMatch(/^id: after-3\ndata: \{[^\n]*\}$/);

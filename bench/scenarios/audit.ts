@@ -1,0 +1,95 @@
+import type { Sql } from "postgres";
+import { type Fixture, once } from "../harness/fixture.ts";
+import type { Measure, Scenario } from "../harness/scenario.ts";
+import { httpLoad, JSON_HEADERS } from "../load/http-load.ts";
+import { jsonBodies } from "../load/requests.ts";
+import { PATHS } from "../subject/client.ts";
+import { KEY } from "../subject/fill.ts";
+import { databaseOf, type Installation, install } from "../subject/installation.ts";
+import { revokeAll } from "./bulk.ts";
+import { insertKeys, updateRate } from "./changes.ts";
+import { importRate } from "./import.ts";
+
+const AGAINST = "the same server with its database's triggers of the audit log disabled";
+const CLIENTS = 64;
+
+/** Keys of a round of bulkRevoke. */
+const REVOKED = 20_000;
+
+interface Subject extends Installation {
+  readonly sql: Sql;
+}
+
+/** Two services with a database each, of which only one records events. */
+const both = once(async (fixture: Fixture) => {
+  const [recording, silent] = [await open(fixture), await open(fixture)];
+  const triggers = await silent.sql<{ name: string }[]>`
+    SELECT tgname AS name FROM pg_trigger WHERE tgrelid = 'api_keys'::regclass AND tgname LIKE '%\\_audited'`;
+  for (const { name } of triggers) await silent.sql`ALTER TABLE api_keys DISABLE TRIGGER ${silent.sql(name)}`;
+  return { recording, silent };
+});
+
+async function open(fixture: Fixture): Promise<Subject> {
+  const installation = await install(fixture);
+  return { ...installation, sql: databaseOf(fixture, installation) };
+}
+
+const compared = (measureOf: (fixture: Fixture, subject: Subject) => Promise<Measure>) => async (fixture: Fixture) => {
+  const { recording, silent } = await both(fixture);
+  return { subject: await measureOf(fixture, recording), baseline: await measureOf(fixture, silent) };
+};
+
+/** Revokes new keys, whose creation is in the log already. */
+async function bulkRevokeRate(_fixture: Fixture, { sql, server }: Subject): Promise<Measure> {
+  return async () => {
+    await insertKeys(sql, REVOKED);
+    await sql`SELECT audit_sequence(${2 * REVOKED})`;
+    return revokeAll(server.url);
+  };
+}
+
+const shared = { group: "audit", against: AGAINST, judged: "ratio" } as const;
+
+/** What the events of the audit log cost. */
+export const auditScenarios: readonly Scenario[] = [
+  {
+    ...shared,
+    name: "audit-create",
+    work: `create, ${CLIENTS} clients`,
+    unit: "requests/s",
+    prepare: compared(async (fixture, { server }) => {
+      const bodies = await jsonBodies(fixture, [KEY]);
+      return httpLoad(fixture, {
+        headers: JSON_HEADERS,
+        bodies,
+        connections: CLIENTS,
+        url: server.url + PATHS.issued,
+      });
+    }),
+  },
+  {
+    ...shared,
+    name: "audit-update",
+    work: `update, ${CLIENTS} clients`,
+    unit: "requests/s",
+    prepare: compared((fixture, subject) => updateRate(fixture, subject, CLIENTS)),
+  },
+  {
+    ...shared,
+    name: "audit-import",
+    work: "batch import of 1000",
+    unit: "keys/s",
+    prepare: compared(
+      async (_fixture, { server }) =>
+        () =>
+          importRate(server.url),
+    ),
+  },
+  {
+    ...shared,
+    name: "audit-bulk-revoke",
+    work: `bulkRevoke of ${REVOKED.toLocaleString("en-GB")} keys`,
+    unit: "keys/s",
+    prepare: compared(bulkRevokeRate),
+  },
+];
