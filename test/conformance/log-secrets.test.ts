@@ -313,6 +313,9 @@ test("no table contains a secret", async () => {
   expect(tables.map(({ name }) => name).sort()).toEqual([
     "accepted_databases",
     "api_keys",
+    "audit_events",
+    "audit_log",
+    "audit_pending",
     "bulk_changes",
     "creators",
     "hash_prefix_lengths",
@@ -326,8 +329,8 @@ test("no table contains a secret", async () => {
   ]);
   for (const { name } of tables) {
     const rows = await sql`SELECT t::text AS text FROM ${sql(name)} AS t`;
-    // No request has a prefix with a valid slow hash.
-    if (name !== "hash_prefix_lengths") expect(rows.length).toBeGreaterThan(0);
+    // No request has a prefix with a valid slow hash; events that are pending move on.
+    if (!["hash_prefix_lengths", "audit_pending"].includes(name)) expect(rows.length).toBeGreaterThan(0);
     expect(secrets.foundIn(rows.map(({ text }) => text).join("\n"))).toEqual([]);
   }
 });
@@ -372,7 +375,7 @@ test("no span contains a secret", () => {
 });
 
 /** Whether calls of an RPC may concern one key; a batch import of one item does. */
-const isAboutOne = (name: string) => !/^(List|BatchVerify|Bulk|GetJwks)|HmacKey/.test(name);
+const isAboutOne = (name: string) => !/^(List|BatchVerify|Bulk|GetJwks)|HmacKey|AuditEvent/.test(name);
 
 const VERDICTS = ["INSUFFICIENT_SCOPE", "VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
 

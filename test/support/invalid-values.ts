@@ -14,11 +14,14 @@ const isObject = (value: Json) => typeof value === "object" && !Array.isArray(va
 const TIMES = ["", "yesterday", "2026-13-01T00:00:00Z", "2026-01-01", "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z"];
 const NUMBERS = ["", "NaN", "1e1000", 1.5, 2 ** 31, -(2 ** 31) - 1, 2 ** 63, 1e300];
 
+const LARGE_NUMBERS = ["", "NaN", "1e1000", 1.5, "9223372036854775808", 2 ** 63, 1e300];
+
 /** Returns invalid values of the field, or of one entry if it is a list or map. */
 function invalidFor(field: DescField): readonly Json[] {
   if (field.scalar === ScalarType.STRING) return TYPES.filter((value) => !isText(value));
   if (field.scalar === ScalarType.BOOL) return [...TYPES.filter((value) => value !== true), "true", "", 0];
   if (field.scalar === ScalarType.INT32) return [...TYPES.filter((value) => value !== 1), ...NUMBERS];
+  if (field.scalar === ScalarType.INT64) return [...TYPES.filter((value) => value !== 1), ...LARGE_NUMBERS];
   if (field.enum !== undefined) {
     const [known = ""] = field.enum.values.map(({ name }) => name);
     return [...TYPES.filter((value) => value !== 1), "", known.toLowerCase(), `${known}_2`, 2 ** 31, -(2 ** 40)];

@@ -1,5 +1,6 @@
 import { type DescMessage, type DescMethodUnary, fromJson } from "@bufbuild/protobuf";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import { AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -22,6 +23,7 @@ const { method: issued } = IssuedApiKeysService;
 const { method: imported } = ImportedApiKeysService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
+const { method: audit } = AuditService;
 
 const post = (path: string, body: Json): RestRequest => ({ method: "POST", path, body });
 
@@ -63,6 +65,8 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [hmacKeys.createHmacKey, (body) => post(paths.hmacKeys, body)],
   [hmacKeys.listHmacKeys, () => ({ method: "GET", path: paths.hmacKeys })],
   [hmacKeys.deleteHmacKey, ({ hmac_key_id }) => ({ method: "DELETE", path: `${paths.hmacKeys}/${hmac_key_id}` })],
+  [audit.listAuditEvents, (query) => ({ method: "GET", path: paths.auditEvents, query })],
+  [audit.getAuditEvent, ({ seq = "0" }) => ({ method: "GET", path: `${paths.auditEvents}/${seq}` })],
   [keys.getApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.keys}/${key_id}` })],
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
   [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],
