@@ -6,7 +6,7 @@ import { processUser } from "../../src/lib/node-name.ts";
 import { replayAuditLog, type StoredEvent } from "../support/audit-replay.ts";
 import { succeeded } from "../support/conformance.ts";
 import { runKeyhold, serve } from "../support/keyhold.ts";
-import { createEmptyDatabase, type TestDatabase } from "../support/postgres.ts";
+import { createEmptyDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { paths, restClient } from "../support/rest.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 
@@ -115,9 +115,11 @@ test("secrets rotate and promote", async () => {
   await expectEvents(...REWRAPPED.map((action) => ({ action })));
 });
 
-test("a change in SQL has the role of the session", async () => {
-  await sql`TRUNCATE api_keys CASCADE`;
-  const [event] = await newEvents();
-  const role = new URL(database.ownerUrl).username;
-  expect(event).toMatchObject({ action: "keys.truncated", call: { caller: `database:${role}`, method: "database" } });
+test("truncations in SQL have the role of the session", async () => {
+  await sql`
+    TRUNCATE api_keys, signing_keys, hmac_keys, used_root_secrets, accepted_databases, schema_migrations CASCADE`;
+  const call = { caller: `database:${userOf(database.ownerUrl)}`, method: "database" };
+  const truncated = ["accepted_databases", "hmac_keys", "keys", "migrations", "root_secrets", "signing_keys"];
+  const events = (await newEvents()).toSorted((a, b) => (a.action < b.action ? -1 : 1));
+  expect(events).toMatchObject(truncated.map((name) => ({ action: `${name}.truncated`, call })));
 });

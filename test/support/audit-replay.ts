@@ -103,8 +103,9 @@ function replay(events: readonly StoredEvent[], rows: Rows): { rows: Rows; viola
   for (const event of events) {
     const { seq, action, before, after } = event;
     if (action === "call.denied") continue;
-    if (action === "keys.truncated") {
-      for (const name of rows.keys()) if (name.startsWith("key ")) rows.delete(name);
+    if (action.endsWith("s.truncated")) {
+      const kind = action.replace("s.truncated", " ");
+      for (const name of rows.keys()) if (name.startsWith(kind)) rows.delete(name);
       continue;
     }
     const name = nameOf(event);

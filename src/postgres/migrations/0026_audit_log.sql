@@ -203,6 +203,11 @@ CREATE TRIGGER accepted_database_audited AFTER INSERT OR UPDATE OR DELETE ON acc
 FOR EACH ROW EXECUTE FUNCTION audit_row_changed('accepted_database', 'system_identifier', 'updated');
 CREATE TRIGGER migration_audited AFTER INSERT OR UPDATE OR DELETE ON schema_migrations
 FOR EACH ROW EXECUTE FUNCTION audit_row_changed('migration', 'name', 'updated');
+CREATE TRIGGER signing_keys_truncated_audited AFTER TRUNCATE ON signing_keys FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('signing_keys');
+CREATE TRIGGER hmac_keys_truncated_audited AFTER TRUNCATE ON hmac_keys FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('hmac_keys');
+CREATE TRIGGER used_root_secrets_truncated_audited AFTER TRUNCATE ON used_root_secrets FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('root_secrets');
+CREATE TRIGGER accepted_databases_truncated_audited AFTER TRUNCATE ON accepted_databases FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('accepted_databases');
+CREATE TRIGGER schema_migrations_truncated_audited AFTER TRUNCATE ON schema_migrations FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('migrations');
 
 -- Deletes events of the beginning of the log that are older than `cutoff`, at most `max_events`, and returns their number. For the owner only:
 -- servers may not call it. What remains is the end of the log, without a gap.
