@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, request } from "node:http";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { buffer, text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { listenLocally } from "../../support/listen.ts";
 import { issue, type Json } from "../../support/rest.ts";
@@ -19,6 +19,8 @@ interface Watching {
   readonly lines: readonly string[];
   /** Resolves when there are so many lines. */
   printed(count: number): Promise<void>;
+  /** Resolves when this was written to stderr. */
+  noted(text: RegExp): Promise<void>;
   /** Interrupts the command, and returns its exit status and what it wrote to stderr. */
   interrupt(): Promise<readonly [code: number, stderr: string]>;
   /** Resolves when it exits. */
@@ -31,12 +33,15 @@ function watch(url: string, ...args: string[]): Watching {
   onTestFinished(() => void child.kill("SIGKILL"));
   const lines: string[] = [];
   createInterface({ input: child.stdout }).on("line", (line) => lines.push(line));
-  const ended = Promise.all([once(child, "close"), text(child.stderr)]).then(
-    ([[code], stderr]) => [code, stderr] as const,
-  );
+  let stderr = "";
+  child.stderr.setEncoding("utf8").on("data", (part) => {
+    stderr += part;
+  });
+  const ended = once(child, "close").then(([code]) => [code, stderr] as const);
   return {
     lines,
     printed: (count) => expect.poll(() => lines.length).toBeGreaterThanOrEqual(count),
+    noted: (text) => expect.poll(() => stderr).toMatch(text),
     interrupt: () => {
       child.kill("SIGINT");
       return ended;
@@ -68,6 +73,7 @@ test("events are printed once and in order, also after lost connections; a resum
   // The titles are a line too.
   await watching.printed(2);
   await proxy.down();
+  await watching.noted(/ is unreachable: .*; retrying\n/);
   await issue(rest());
   await proxy.up();
   await issue(rest());
@@ -77,7 +83,6 @@ test("events are printed once and in order, also after lost connections; a resum
   await watching.printed(5);
   const [code, stderr] = await watching.interrupt();
   expect(code).toBe(130);
-  expect(stderr).toMatch(/ is unreachable: .*; retrying\n/);
   const [titles, ...rows] = watching.lines;
   expect(titles).toMatch(/^SEQ +TIME +ACTION +KEY OR RESOURCE +/);
   expect(rows.map((row) => Number(row.split(" ")[0]))).toEqual([0, 1, 2, 3].map((n) => first + n));
