@@ -157,7 +157,8 @@ describe.each(table(WATCH_PROTOCOLS.map((protocol) => [protocol.name, protocol] 
     expect(served.log().filter(({ level }) => level > 30)).toEqual([]);
   });
 
-  test.runIf(protocol.hasDeadlines)("receives DEADLINE_EXCEEDED", async () => {
+  const testOfDeadlines = protocol.hasDeadlines ? test : () => {};
+  testOfDeadlines("receives DEADLINE_EXCEEDED", async () => {
     const served = await start();
     const responses = open(served, {}, { "x-request-id": "late" }, { timeoutMs: 200 });
     served.source.push(event(1));
