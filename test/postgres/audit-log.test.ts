@@ -107,7 +107,7 @@ async function pastHoles(sql: Sql): Promise<Rename> {
 
 /** Writes each event in a transaction of its own. */
 async function apart(sql: Sql): Promise<Rename> {
-  await sql`DROP TRIGGER key_updated_audited ON api_keys`;
+  await sql`DROP TRIGGER keys_updated_audited ON api_keys`;
   return async (transaction, keyId, name) => {
     await sql`
       INSERT INTO audit_pending (action, key_id, call, before, after)
@@ -137,7 +137,7 @@ test("a log that is younger than the tables describes the rows that it mentions"
   await rename(sql, a, "with an event");
   expect((await replayAuditLog(sql, "with rows")).violations).toEqual([]);
   expect((await replayAuditLog(sql)).violations).not.toEqual([]);
-  await sql`ALTER TABLE api_keys DISABLE TRIGGER key_updated_audited`;
+  await sql`ALTER TABLE api_keys DISABLE TRIGGER keys_updated_audited`;
   await rename(sql, a, "without an event");
   expect((await replayAuditLog(sql, "with rows")).violations).toEqual([expect.stringContaining("without an event")]);
 });

@@ -79,20 +79,28 @@ CREATE FUNCTION audit_call() RETURNS jsonb LANGUAGE sql STABLE AS $$
     'user_agent', current_setting('application_name')))
 $$;
 
--- One statement may store the keys of several calls, which are then named by key id. The arguments are the columns to leave out.
+-- One statement may store the keys of several calls, which are then named by key id.
 CREATE FUNCTION audit_keys_created() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
   call CONSTANT jsonb := coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call());
 BEGIN
   INSERT INTO audit_pending (action, key_id, actor_id, call, after)
-  SELECT CASE kind WHEN 'issued' THEN 'key.issued' ELSE 'key.imported' END, key_id, actor_id,
-    coalesce(call -> 'calls' -> key_id::text, call) || CASE WHEN request_id IS NULL THEN '{}' ELSE jsonb_build_object('request_id', request_id) END,
-    jsonb_strip_nulls(to_jsonb(added) - TG_ARGV)
-  FROM added;
+  SELECT CASE added.kind WHEN 'issued' THEN 'key.issued' ELSE 'key.imported' END, added.key_id, added.actor_id,
+    coalesce(call -> 'calls' -> added.key_id::text, call) || CASE WHEN request_id IS NULL THEN '{}' ELSE jsonb_build_object('request_id', request_id) END,
+    jsonb_strip_nulls(to_jsonb(audited))
+  FROM added CROSS JOIN LATERAL (
+    SELECT
+      added.key_id, added.kind, added.name, added.actor_id, added.scopes, added.metadata, added.hint, added.create_time, added.update_time,
+      added.expire_time, added.rotate_time, added.revoke_time, added.revocation_reason, added.revocation_description, added.revoked_by,
+      added.disable_time, added.disable_reason, added.disabled_by, added.secret_version, added.digest_key_id, added.allowed_cidrs,
+      added.restricted_to_actor_ids, added.created_by, added.hash_algorithm, added.hash_scheme_id, added.hash_prefix_length, added.adopt_before_time,
+      added.adopted_expire_time, added.adopt_time
+  ) AS audited;
   RETURN NULL;
 END
 $$;
 
+-- The arguments are the columns to leave out.
 CREATE FUNCTION audit_keys_deleted() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
   call CONSTANT jsonb := coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call());
@@ -136,55 +144,96 @@ BEGIN
 END
 $$;
 
--- Columns that change together are recorded together. To compare two rows as JSON takes twice as long, and so does one statement for all rows of
--- an update if it has only one, as most have.
-DO $$
+-- Columns that change together are recorded together: an expression for each column takes an update of one key twice as long. The join must not be
+-- a nested loop, which a session would keep from an update of one key for one of many. OFFSET keeps the comparisons from being repeated.
+CREATE FUNCTION audit_keys_updated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET enable_nestloop = off SET jit = off AS $$
 DECLARE
-  secrets CONSTANT text[] := '{digest, previous_secrets, other_digests, hash_parameters, request_id, request_fingerprint, last_used_time}';
-  audited text[];
-  branches text;
+  call CONSTANT jsonb := coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call());
 BEGIN
-  WITH grouped (name, together) AS (
-    SELECT attname, CASE
-      WHEN attname IN ('revoke_time', 'revocation_reason', 'revocation_description', 'revoked_by') THEN 'revocation'
-      WHEN attname IN ('disable_time', 'disable_reason', 'disabled_by') THEN 'disabling'
-      WHEN attname IN ('rotate_time', 'secret_version', 'digest_key_id', 'hint') THEN 'rotation'
-      WHEN attname ~ '^(hash|adopt)' THEN 'adoption'
-      ELSE attname END
-    FROM pg_attribute WHERE attrelid = 'api_keys'::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL (secrets)
-  ), branch (names, code) AS (
-    SELECT array_agg(name), format('IF (%s) IS DISTINCT FROM (%s) THEN was := was || jsonb_build_object(%s); becomes := becomes || jsonb_build_object(%s); END IF;',
-      string_agg(format('NEW.%I', name), ', '), string_agg(format('OLD.%I', name), ', '),
-      string_agg(format('%L, OLD.%I', name, name), ', '), string_agg(format('%L, NEW.%I', name, name), ', '))
-    FROM grouped GROUP BY together
-  )
-  SELECT (SELECT array_agg(name) FROM grouped), string_agg(code, E'\n') INTO audited, branches FROM branch;
-  EXECUTE format($function$
-    CREATE FUNCTION audit_key_updated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $body$
-    DECLARE
-      was jsonb := '{}';
-      becomes jsonb := '{}';
-      action text;
-    BEGIN
-      %s
-      action := CASE
-        WHEN NEW.revoke_time IS DISTINCT FROM OLD.revoke_time THEN 'key.revoked'
-        WHEN NEW.adopt_time IS DISTINCT FROM OLD.adopt_time THEN 'key.adopted'
-        WHEN NEW.digest IS DISTINCT FROM OLD.digest THEN 'key.rotated'
-        WHEN OLD.disable_time IS NULL AND NEW.disable_time IS NOT NULL THEN 'key.disabled'
-        WHEN OLD.disable_time IS NOT NULL AND NEW.disable_time IS NULL THEN 'key.enabled'
-        ELSE 'key.updated' END;
-      INSERT INTO audit_pending (action, key_id, actor_id, call, before, after)
-      VALUES (action, NEW.key_id, NEW.actor_id, coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call()), was, becomes);
-      RETURN NULL;
-    END
-    $body$ $function$, branches);
-  EXECUTE format('CREATE TRIGGER key_updated_audited AFTER UPDATE OF %s, digest, previous_secrets ON api_keys '
-    'FOR EACH ROW EXECUTE FUNCTION audit_key_updated()', (SELECT string_agg(quote_ident(name), ', ') FROM unnest(audited) AS name));
+  INSERT INTO audit_pending (action, key_id, actor_id, call, before, after)
+  SELECT CASE
+      WHEN becomes.revoke_time IS DISTINCT FROM was.revoke_time THEN 'key.revoked'
+      WHEN becomes.adopt_time IS DISTINCT FROM was.adopt_time THEN 'key.adopted'
+      WHEN changed.digest THEN 'key.rotated'
+      WHEN was.disable_time IS NULL AND becomes.disable_time IS NOT NULL THEN 'key.disabled'
+      WHEN was.disable_time IS NOT NULL AND becomes.disable_time IS NULL THEN 'key.enabled'
+      ELSE 'key.updated' END,
+    key_id, becomes.actor_id, call,
+        CASE WHEN changed.times THEN jsonb_build_object('update_time', was.update_time) ELSE '{}' END
+        || CASE WHEN changed.revocation THEN jsonb_build_object('revoke_time', was.revoke_time, 'revocation_reason', was.revocation_reason,
+          'revocation_description', was.revocation_description, 'revoked_by', was.revoked_by) ELSE '{}' END
+        || CASE WHEN changed.disabling THEN jsonb_build_object('disable_time', was.disable_time, 'disable_reason', was.disable_reason,
+          'disabled_by', was.disabled_by) ELSE '{}' END
+        || CASE WHEN changed.secret THEN jsonb_build_object('rotate_time', was.rotate_time, 'secret_version', was.secret_version, 'digest_key_id',
+          was.digest_key_id, 'hint', was.hint) ELSE '{}' END
+        || CASE WHEN changed.adoption THEN jsonb_build_object('hash_algorithm', was.hash_algorithm, 'hash_scheme_id', was.hash_scheme_id,
+          'hash_prefix_length', was.hash_prefix_length, 'adopt_before_time', was.adopt_before_time, 'adopted_expire_time', was.adopted_expire_time,
+          'adopt_time', was.adopt_time) ELSE '{}' END
+        || CASE WHEN changed.name THEN jsonb_build_object('name', was.name) ELSE '{}' END
+        || CASE WHEN changed.scopes THEN jsonb_build_object('scopes', was.scopes) ELSE '{}' END
+        || CASE WHEN changed.metadata THEN jsonb_build_object('metadata', was.metadata) ELSE '{}' END
+        || CASE WHEN changed.expiry THEN jsonb_build_object('expire_time', was.expire_time) ELSE '{}' END
+        || CASE WHEN changed.addresses THEN jsonb_build_object('allowed_cidrs', was.allowed_cidrs) ELSE '{}' END
+        || CASE WHEN changed.immutable THEN jsonb_build_object('kind', was.kind, 'actor_id', was.actor_id, 'create_time', was.create_time,
+          'created_by', was.created_by, 'restricted_to_actor_ids', was.restricted_to_actor_ids) ELSE '{}' END,
+        CASE WHEN changed.times THEN jsonb_build_object('update_time', becomes.update_time) ELSE '{}' END
+        || CASE WHEN changed.revocation THEN jsonb_build_object('revoke_time', becomes.revoke_time, 'revocation_reason', becomes.revocation_reason,
+          'revocation_description', becomes.revocation_description, 'revoked_by', becomes.revoked_by) ELSE '{}' END
+        || CASE WHEN changed.disabling THEN jsonb_build_object('disable_time', becomes.disable_time, 'disable_reason', becomes.disable_reason,
+          'disabled_by', becomes.disabled_by) ELSE '{}' END
+        || CASE WHEN changed.secret THEN jsonb_build_object('rotate_time', becomes.rotate_time, 'secret_version', becomes.secret_version,
+          'digest_key_id', becomes.digest_key_id, 'hint', becomes.hint) ELSE '{}' END
+        || CASE WHEN changed.adoption THEN jsonb_build_object('hash_algorithm', becomes.hash_algorithm, 'hash_scheme_id', becomes.hash_scheme_id,
+          'hash_prefix_length', becomes.hash_prefix_length, 'adopt_before_time', becomes.adopt_before_time, 'adopted_expire_time',
+          becomes.adopted_expire_time, 'adopt_time', becomes.adopt_time) ELSE '{}' END
+        || CASE WHEN changed.name THEN jsonb_build_object('name', becomes.name) ELSE '{}' END
+        || CASE WHEN changed.scopes THEN jsonb_build_object('scopes', becomes.scopes) ELSE '{}' END
+        || CASE WHEN changed.metadata THEN jsonb_build_object('metadata', becomes.metadata) ELSE '{}' END
+        || CASE WHEN changed.expiry THEN jsonb_build_object('expire_time', becomes.expire_time) ELSE '{}' END
+        || CASE WHEN changed.addresses THEN jsonb_build_object('allowed_cidrs', becomes.allowed_cidrs) ELSE '{}' END
+        || CASE WHEN changed.immutable THEN jsonb_build_object('kind', becomes.kind, 'actor_id', becomes.actor_id, 'create_time',
+          becomes.create_time, 'created_by', becomes.created_by, 'restricted_to_actor_ids', becomes.restricted_to_actor_ids) ELSE '{}' END
+  FROM was JOIN becomes USING (key_id)
+  CROSS JOIN LATERAL (
+    SELECT
+        becomes.update_time IS DISTINCT FROM was.update_time AS times,
+        (becomes.revoke_time, becomes.revocation_reason, becomes.revocation_description, becomes.revoked_by) IS DISTINCT FROM (was.revoke_time,
+          was.revocation_reason, was.revocation_description, was.revoked_by) AS revocation,
+        (becomes.disable_time, becomes.disable_reason, becomes.disabled_by) IS DISTINCT FROM (was.disable_time, was.disable_reason,
+          was.disabled_by) AS disabling,
+        (becomes.rotate_time, becomes.secret_version, becomes.digest_key_id, becomes.hint) IS DISTINCT FROM (was.rotate_time, was.secret_version,
+          was.digest_key_id, was.hint) AS secret,
+        (becomes.hash_algorithm, becomes.hash_scheme_id, becomes.hash_prefix_length, becomes.adopt_before_time, becomes.adopted_expire_time,
+          becomes.adopt_time) IS DISTINCT FROM (was.hash_algorithm, was.hash_scheme_id, was.hash_prefix_length, was.adopt_before_time,
+          was.adopted_expire_time, was.adopt_time) AS adoption,
+        becomes.name IS DISTINCT FROM was.name AS name,
+        becomes.scopes IS DISTINCT FROM was.scopes AS scopes,
+        becomes.metadata IS DISTINCT FROM was.metadata AS metadata,
+        becomes.expire_time IS DISTINCT FROM was.expire_time AS expiry,
+        becomes.allowed_cidrs IS DISTINCT FROM was.allowed_cidrs AS addresses,
+        (becomes.kind, becomes.actor_id, becomes.create_time, becomes.created_by, becomes.restricted_to_actor_ids) IS DISTINCT FROM (was.kind,
+          was.actor_id, was.create_time, was.created_by, was.restricted_to_actor_ids) AS immutable,
+        becomes.digest IS DISTINCT FROM was.digest AS digest,
+        becomes.previous_secrets IS DISTINCT FROM was.previous_secrets AS grace
+    OFFSET 0
+  ) AS changed
+  WHERE changed.times OR changed.revocation OR changed.disabling OR changed.secret OR changed.adoption OR changed.name OR changed.scopes
+    OR changed.metadata OR changed.expiry OR changed.addresses OR changed.immutable OR changed.digest OR changed.grace;
+  RETURN NULL;
 END
 $$;
-CREATE TRIGGER keys_created_audited AFTER INSERT ON api_keys REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_created(
-  'digest', 'previous_secrets', 'other_digests', 'hash_parameters', 'request_id', 'request_fingerprint', 'last_used_time');
+-- Updates are recorded by key id.
+CREATE FUNCTION keep_key_id() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'the id of a key cannot be changed' USING ERRCODE = 'restrict_violation';
+END
+$$;
+
+CREATE TRIGGER key_id_kept BEFORE UPDATE OF key_id ON api_keys
+FOR EACH ROW WHEN (OLD.key_id <> NEW.key_id) EXECUTE FUNCTION keep_key_id();
+CREATE TRIGGER keys_created_audited AFTER INSERT ON api_keys REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_created();
+CREATE TRIGGER keys_updated_audited AFTER UPDATE ON api_keys REFERENCING OLD TABLE AS was NEW TABLE AS becomes
+FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_updated();
 CREATE TRIGGER keys_deleted_audited AFTER DELETE ON api_keys REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_deleted(
   'digest', 'previous_secrets', 'other_digests', 'hash_parameters', 'request_id', 'request_fingerprint', 'last_used_time');
 CREATE TRIGGER keys_truncated_audited AFTER TRUNCATE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('keys');
