@@ -350,7 +350,7 @@ export declare const WatchAuditEventsRequestSchema: GenMessage<WatchAuditEventsR
  */
 export declare type WatchAuditEventsResponse = Message<"keyhold.v2alpha1.WatchAuditEventsResponse"> & {
   /**
-   * The event. Absent in a heartbeat, which is sent every 15 seconds.
+   * The event. Absent in a heartbeat, which is sent at the beginning and every 15 seconds.
    *
    * @generated from field: keyhold.v2alpha1.AuditEvent audit_event = 1;
    */
