@@ -1,4 +1,5 @@
 import type { Principal } from "../domain/principal.ts";
+import { networkOf } from "../lib/network.ts";
 import { callRecord } from "./call-record.ts";
 import type { CallRecord } from "./event.ts";
 
@@ -21,11 +22,11 @@ interface Entry extends Denied {
 const INTERVAL = 60_000;
 
 /** Maximum number of events in an interval. */
-const MAX_ENTRIES = 1_000;
+const MAX_ENTRIES = 100;
 
 /**
  * Denied calls that are not recorded yet. The first call of its kind is recorded at the next `take`; later ones with the same reason, RPC, caller,
- * address and key are counted, and recorded once a minute. So a flood of them costs little, in memory and in the log.
+ * network and key are counted, and recorded once a minute. So a flood of them costs little, in memory and in the log.
  */
 export class Denials {
   readonly #entries = new Map<string, Entry>();
@@ -34,7 +35,7 @@ export class Denials {
 
   add(principal: Principal, reason: string, keyId: string | null = null): void {
     const { rpc, method, subject, clientAddress } = principal;
-    const kind = JSON.stringify([reason, rpc, method, subject, clientAddress, keyId]);
+    const kind = JSON.stringify([reason, rpc, method, subject, networkOf(clientAddress), keyId]);
     const entry = this.#entries.get(kind);
     if (entry !== undefined) entry.count++;
     else if (this.#entries.size >= MAX_ENTRIES) this.dropped++;
