@@ -22,7 +22,7 @@ export interface PagingContext {
 }
 
 /** A valid request for a page of a list whose items have positions of the type `P`. */
-interface ParsedPage<F, O, P> {
+export interface ParsedPage<F, O, P> {
   readonly scope: PageList;
   readonly filter: F;
   readonly order: O;
