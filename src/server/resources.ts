@@ -62,7 +62,7 @@ export async function openResources(config: Config, options: ResourcesOptions) {
     const migrated = await opened.prepareSchema();
     const log = options.onMembership ?? NOTHING;
     const coherence = new Coherence(config, opened.url, { onDisconnect: opened.disconnect, log });
-    const { url, database: changes, lists, reads, reserve } = opened;
+    const { url, database: changes, lists, reads, reserve, audit } = opened;
     const assembled = assemble(config, opened, rings, coherence, options);
     const close = async () => {
       await assembled.hashing.slow.close();
@@ -71,7 +71,7 @@ export async function openResources(config: Config, options: ResourcesOptions) {
     };
     return {
       url,
-      pools: { changes, lists, reads, reserve },
+      pools: { changes, lists, reads, reserve, audit },
       migrated,
       ...assembled,
       close,
@@ -91,7 +91,9 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
   const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare });
   const reserve = new Pool({ ...options, maxConnections: RESERVED_CONNECTIONS, prepare });
-  const pools = [database, lists, reads, reserve];
+  // The job of the audit log neither waits behind changes nor delays them.
+  const audit = new Pool({ ...options, maxConnections: 1, prepare, applicationName: "keyhold audit" });
+  const pools = [database, lists, reads, reserve, audit];
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.close()));
     await server.stop();
@@ -102,10 +104,12 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const orReserve = (pool: Pool): Database => ({ run: (work) => (pool.isBusy ? reserve : pool).run(work) });
   const urgent = { urgentChanges: orReserve(database), urgentReads: orReserve(reads) };
   const { url, prepareSchema } = server;
-  return { url, prepare, database, lists, reads, reserve, ...urgent, prepareSchema, disconnect, close };
+  return { url, prepare, database, lists, reads, reserve, audit, ...urgent, prepareSchema, disconnect, close };
 }
 
-type Databases = Readonly<Record<"database" | "lists" | "reads" | "urgentChanges" | "urgentReads", Database>> & {
+type Databases = Readonly<
+  Record<"database" | "lists" | "reads" | "audit" | "urgentChanges" | "urgentReads", Database>
+> & {
   readonly prepare: boolean;
 };
 
@@ -170,7 +174,7 @@ function assemble(
     renewed,
   };
   const storeAdoption = createAdoptionStore(changes, clock);
-  const audit: AuditContext = { store: createAuditStore({ database, lists }), clock, rings };
+  const audit: AuditContext = { store: createAuditStore({ database: open(databases.audit), lists }), clock, rings };
   return {
     database,
     /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */

@@ -39,7 +39,7 @@ const includes = (fields: readonly string[], field: string) => fields.includes(f
 
 /** Unknown names may be shortened to six characters (`lib/redact-name.ts`). */
 const isShortened = ([field, ...others]: readonly string[], name: string) => {
-  const shown = /^\["(.{6})…"\]$/u.exec(field ?? "")?.[1];
+  const shown = /^\["(.{1,6})…"\]$/u.exec(field ?? "")?.[1];
   return others.length === 0 && (field === name || (shown !== undefined && name.replace(/^\["/, "").startsWith(shown)));
 };
 
@@ -71,8 +71,9 @@ describe.each(table(WITH_FIELDS))("$name over Connect with JSON", (rpc) => {
     expect(await notRefused(invalidValues(rpc.input), ask, connectFields)).toEqual([]);
   });
 
+  const surrogates = loneSurrogates(rpc);
   test("refuses a lone surrogate in every string", async () => {
-    expect(await notRefused(loneSurrogates(rpc), ask, connectFields, includes)).toEqual([]);
+    expect(surrogates.length === 0 ? [] : await notRefused(surrogates, ask, connectFields, includes)).toEqual([]);
   });
 
   test("refuses unknown fields and a field under both of its names", async () => {

@@ -229,12 +229,12 @@ export async function startCuttingProxy(databaseUrl: string) {
   let remaining = Number.POSITIVE_INFINITY;
   let isCut = false;
   const filter: ResponseFilter = (client) => {
-    let isRenewal = false;
+    let isBackground = false;
     client.once("data", (startup: Buffer) => {
-      isRenewal = startup.includes("keyhold lease");
+      isBackground = ["keyhold lease", "keyhold audit"].some((name) => startup.includes(name));
     });
     return (response) => {
-      if (isRenewal || remaining-- > 0) return response;
+      if (isBackground || remaining-- > 0) return response;
       [remaining, isCut] = [Number.POSITIVE_INFINITY, true];
       client.resetAndDestroy();
       return Buffer.alloc(0);

@@ -222,15 +222,20 @@ BEGIN
   RETURN NULL;
 END
 $$;
--- Updates are recorded by key id.
-CREATE FUNCTION keep_key_id() RETURNS trigger LANGUAGE plpgsql AS $$
+-- Another key_id, set in SQL, makes it another key. The arguments are the columns to leave out.
+CREATE FUNCTION audit_key_id_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
-  RAISE EXCEPTION 'the id of a key cannot be changed' USING ERRCODE = 'restrict_violation';
+  INSERT INTO audit_pending (action, key_id, actor_id, call, before, after) VALUES
+    ('key.deleted', OLD.key_id, OLD.actor_id, audit_call(), jsonb_strip_nulls(to_jsonb(OLD) - TG_ARGV), NULL),
+    (CASE NEW.kind WHEN 'issued' THEN 'key.issued' ELSE 'key.imported' END, NEW.key_id, NEW.actor_id, audit_call(), NULL,
+      jsonb_strip_nulls(to_jsonb(NEW) - TG_ARGV));
+  RETURN NULL;
 END
 $$;
 
-CREATE TRIGGER key_id_kept BEFORE UPDATE OF key_id ON api_keys
-FOR EACH ROW WHEN (OLD.key_id <> NEW.key_id) EXECUTE FUNCTION keep_key_id();
+CREATE TRIGGER key_id_changed_audited AFTER UPDATE OF key_id ON api_keys
+FOR EACH ROW WHEN (OLD.key_id <> NEW.key_id) EXECUTE FUNCTION audit_key_id_changed(
+  'digest', 'previous_secrets', 'other_digests', 'hash_parameters', 'request_id', 'request_fingerprint', 'last_used_time');
 CREATE TRIGGER keys_created_audited AFTER INSERT ON api_keys REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_created();
 CREATE TRIGGER keys_updated_audited AFTER UPDATE ON api_keys REFERENCING OLD TABLE AS was NEW TABLE AS becomes
 FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_updated();

@@ -40,6 +40,7 @@ const disabled = (kind: string, key: JsonObject): JsonObject => ({
   update_time: "2026-11-22T10:00:00.456Z",
   disable_time: "2026-11-22T10:00:00.456Z",
   disable_reason: "suspected leak",
+  disabled_by: "none:anonymous",
 });
 
 const check = (name: string, result: string, detail: string): JsonObject => ({
