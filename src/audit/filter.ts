@@ -105,9 +105,6 @@ function fieldOf(event: AuditEvent, field: EventField): string | null {
 }
 
 function compare(operator: Operator, order: number): boolean {
-  return operator.startsWith("<")
-    ? order < 0 || (operator === "<=" && order === 0)
-    : operator.startsWith(">")
-      ? order > 0 || (operator === ">=" && order === 0)
-      : order === 0;
+  if (order === 0) return operator.includes("=");
+  return operator.startsWith(order < 0 ? "<" : ">");
 }

@@ -1,14 +1,12 @@
-import { invalidArgument, KeyholdError } from "../domain/errors.ts";
+import { KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
+import { type Order, parseOrderBy } from "../paging/order.ts";
 import { type PageRequest, type PagingContext, pageOf, parsePageRequest } from "../paging/page-request.ts";
 import type { Denied } from "./denials.ts";
 import type { AuditEvent } from "./event.ts";
 import { type EventFilter, parseEventFilter } from "./filter.ts";
 
-export interface EventOrder {
-  readonly field: "time" | "seq";
-  readonly isDescending: boolean;
-}
+export type EventOrder = Order<"time" | "seq">;
 
 /** A place in a list: that of an event. */
 export interface EventPosition {
@@ -90,11 +88,6 @@ export function requireUnrestricted({ restrictions: { actorIds } }: Principal): 
   throw new KeyholdError("CALLER_NOT_PERMITTED", "an actor-restricted caller cannot read the audit log");
 }
 
-const ORDER = /^(time|seq)( +desc)?$/;
-
 function parseOrder(text: string): EventOrder {
-  if (text.trim() === "") return { field: "time", isDescending: true };
-  const [, field, desc] = ORDER.exec(text.trim()) ?? [];
-  if (field === "time" || field === "seq") return { field, isDescending: desc !== undefined };
-  throw invalidArgument("order_by", 'must be time or seq; to reverse the order, add "desc" after the field');
+  return parseOrderBy(text, ["time", "seq"], { field: "time", isDescending: true });
 }
