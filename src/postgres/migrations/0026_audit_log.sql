@@ -44,8 +44,9 @@ CREATE INDEX audit_events_caller ON audit_events (caller, time, seq);
 CREATE TABLE audit_log (size bigint NOT NULL);
 INSERT INTO audit_log VALUES (0);
 
--- Assigns `seq` to at most this many committed events, and returns their number, and the milliseconds for which the first has waited. Each statement of the function has a snapshot of its own (READ
--- COMMITTED; PostgreSQL docs, 38.7), so the second one sees what the last holder of the lock has committed.
+-- Assigns `seq` to at most this many committed events, and returns their number, and the milliseconds for which the first has waited. Each
+-- statement of the function has a snapshot of its own (READ COMMITTED; PostgreSQL docs, 38.7), so the second one sees what the last holder of the
+-- lock has committed.
 CREATE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag integer) LANGUAGE plpgsql SECURITY DEFINER
 SET enable_seqscan = off SET jit = off AS $$
 DECLARE
@@ -73,6 +74,7 @@ END
 $$;
 
 -- Returns the call of the current statement; without one, the session that makes the change, such as that of an administrator of the database.
+-- It has no settings of its own, so that PostgreSQL inlines it; its callers have fixed ones.
 CREATE FUNCTION audit_call() RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, jsonb_build_object(
     'caller', 'database:' || session_user, 'method', 'database', 'subject', session_user, 'peer_ip', coalesce(host(inet_client_addr()), ''),
@@ -82,7 +84,7 @@ $$;
 -- One statement may store the keys of several calls, which are then named by key id.
 CREATE FUNCTION audit_keys_created() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-  call CONSTANT jsonb := coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call());
+  call CONSTANT jsonb := audit_call();
 BEGIN
   INSERT INTO audit_pending (action, key_id, actor_id, call, after)
   SELECT CASE added.kind WHEN 'issued' THEN 'key.issued' ELSE 'key.imported' END, added.key_id, added.actor_id,
@@ -103,7 +105,7 @@ $$;
 -- The arguments are the columns to leave out.
 CREATE FUNCTION audit_keys_deleted() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-  call CONSTANT jsonb := coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call());
+  call CONSTANT jsonb := audit_call();
 BEGIN
   INSERT INTO audit_pending (action, key_id, actor_id, call, before)
   SELECT 'key.deleted', key_id, actor_id, call, jsonb_strip_nulls(to_jsonb(deleted) - TG_ARGV) FROM deleted;
@@ -125,7 +127,7 @@ BEGIN
     FROM jsonb_each(becomes) WHERE value IS DISTINCT FROM was -> key;
   END IF;
   INSERT INTO audit_pending (action, resource_id, call, before, after)
-  VALUES (TG_ARGV[0] || '.' || verb, resource_id, coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call()), was, becomes);
+  VALUES (TG_ARGV[0] || '.' || verb, resource_id, audit_call(), was, becomes);
   RETURN NULL;
 END
 $$;
@@ -148,7 +150,7 @@ $$;
 -- a nested loop, which a session would keep from an update of one key for one of many. OFFSET keeps the comparisons from being repeated.
 CREATE FUNCTION audit_keys_updated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET enable_nestloop = off SET jit = off AS $$
 DECLARE
-  call CONSTANT jsonb := coalesce(nullif(current_setting('keyhold.call', true), '')::jsonb, audit_call());
+  call CONSTANT jsonb := audit_call();
 BEGIN
   INSERT INTO audit_pending (action, key_id, actor_id, call, before, after)
   SELECT CASE
@@ -222,6 +224,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
+
 -- Another key_id, set in SQL, makes it another key. The arguments are the columns to leave out.
 CREATE FUNCTION audit_key_id_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
@@ -288,10 +291,12 @@ DECLARE
   signature regprocedure;
 BEGIN
   FOR signature IN SELECT oid FROM pg_proc WHERE proname LIKE 'audit\_%' AND pronamespace = current_schema()::regnamespace LOOP
-    EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', signature, current_schema());
-    -- The times in JSON.
-    EXECUTE format('ALTER FUNCTION %s SET TimeZone = ''UTC''', signature);
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', signature);
+    IF signature <> 'audit_call()'::regprocedure THEN
+      EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', signature, current_schema());
+      -- The times in JSON.
+      EXECUTE format('ALTER FUNCTION %s SET TimeZone = ''UTC''', signature);
+    END IF;
   END LOOP;
 END
 $$;
