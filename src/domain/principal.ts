@@ -1,4 +1,5 @@
 import { ADMIN_SCOPE } from "./admin-scopes.ts";
+import { KeyholdError } from "./errors.ts";
 
 /**
  * How a caller is known: by no credential, an admin token, an access token of the OIDC issuer, the secret of the key that the call is
@@ -42,6 +43,12 @@ export interface Principal extends Identity {
   readonly userAgent: string;
   /** The request id: answered as `x-request-id`, and `reqId` in the log. */
   readonly callId: string;
+}
+
+/** Throws `CALLER_NOT_PERMITTED` for a caller that may handle the keys of some actors only. `action` completes the message. */
+export function requireUnrestricted({ restrictions: { actorIds } }: Principal, action: string): void {
+  if (actorIds === null) return;
+  throw new KeyholdError("CALLER_NOT_PERMITTED", `an actor-restricted caller cannot ${action}`);
 }
 
 /** Returns what the call of a principal determines. The addresses are unknown once the call has ended and its client has disconnected. */

@@ -1,5 +1,5 @@
 import { fieldError, KeyholdError } from "../domain/errors.ts";
-import { callerName, type Principal } from "../domain/principal.ts";
+import { callerName, type Principal, requireUnrestricted } from "../domain/principal.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import { wrapSecret } from "../domain/wrapped-secret.ts";
 import { equalBytes } from "../lib/bytes.ts";
@@ -27,7 +27,7 @@ export async function createHmacKey(
   hmacKeyId: string,
   secret: Uint8Array,
 ): Promise<ListedHmacKey> {
-  requireUnrestricted(principal);
+  requireManager(principal);
   const wrapped = wrapSecret(secret, hmacKeyOf({ hmacKeyId }), ring.current, random);
   const key = { hmacKeyId, createTime: new Date(clock.now()), createdBy: callerName(principal) };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -49,7 +49,7 @@ export async function createHmacKey(
 
 /** Lists all HMAC keys by id. */
 export async function listHmacKeys({ store }: HmacKeysContext, principal: Principal): Promise<ListedHmacKey[]> {
-  requireUnrestricted(principal);
+  requireManager(principal);
   return store.list();
 }
 
@@ -59,7 +59,7 @@ export async function deleteHmacKey(
   principal: Principal,
   hmacKeyId: string,
 ): Promise<void> {
-  requireUnrestricted(principal);
+  requireManager(principal);
   const outcome = await store.delete(hmacKeyId, principal);
   if (outcome === "deleted") return;
   // An id that does not exist may be a secret in the wrong place.
@@ -69,7 +69,6 @@ export async function deleteHmacKey(
 }
 
 /** HMAC keys belong to no actor: who may handle the keys of some only must not see or use up those of all. */
-function requireUnrestricted({ restrictions: { actorIds } }: Principal): void {
-  if (actorIds === null) return;
-  throw new KeyholdError("CALLER_NOT_PERMITTED", "an actor-restricted caller cannot manage HMAC keys");
+function requireManager(principal: Principal): void {
+  requireUnrestricted(principal, "manage HMAC keys");
 }

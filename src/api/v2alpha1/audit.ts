@@ -11,7 +11,7 @@ import type {
 import type { AuditEvent, RecordedRow } from "../../audit/event.ts";
 import type { Watched } from "../../audit/feed.ts";
 import { parseEventFilter } from "../../audit/filter.ts";
-import { getEvent, listEvents, parseEventPage, requireUnrestricted } from "../../audit/log.ts";
+import { getEvent, listEvents, parseEventPage, requireReader } from "../../audit/log.ts";
 import { checkAll, invalidArgument } from "../../domain/errors.ts";
 import { pageSizeOf } from "../../paging/page-request.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
@@ -50,7 +50,7 @@ export const audit: ServiceRows<typeof AuditService> = {
           () => parseEventFilter(filter, audit.clock.now),
         );
         return (principal, _call, signal) => {
-          requireUnrestricted(principal);
+          requireReader(principal);
           return watchResponses(auditFeed.watch(start === undefined ? null : Number(start), matching, signal));
         };
       },
