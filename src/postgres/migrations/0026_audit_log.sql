@@ -146,8 +146,9 @@ BEGIN
 END
 $$;
 
--- Columns that change together are recorded together: an expression for each column takes an update of one key twice as long. The join must not be
--- a nested loop, which a session would keep from an update of one key for one of many. OFFSET keeps the comparisons from being repeated.
+-- Columns that change together are recorded together: with an expression for each column, the event of an update of one key takes 140 µs instead
+-- of 90. The join must not be a nested loop, which a session would keep from an update of one key for one of many. OFFSET keeps the comparisons
+-- from being repeated.
 CREATE FUNCTION audit_keys_updated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET enable_nestloop = off SET jit = off AS $$
 DECLARE
   call CONSTANT jsonb := audit_call();
