@@ -100,10 +100,13 @@ export function json(schema: JsonObject, examples: JsonObject): JsonObject {
   return { "application/json": { schema, ...(Object.keys(examples).length > 0 ? { examples } : {}) } };
 }
 
-/** Server-Sent Events. OpenAPI 3.1 has no schema for the events of a stream. */
+/**
+ * Server-Sent Events. OpenAPI 3.1 does not say whether a schema describes the stream or each of its events, and readers differ: ours has no
+ * type.
+ */
 function events({ $ref }: JsonObject, examples: JsonObject): JsonObject {
   const description = `Server-Sent Events (WHATWG HTML §9.2). \`data\` is the JSON of ${$ref}; an error is an event of type \`error\`, whose \`data\` is that of #/components/schemas/ErrorResponse.`;
-  return { "text/event-stream": { schema: { type: "string", description }, examples } };
+  return { "text/event-stream": { schema: { description }, examples } };
 }
 
 /** The schemas of the form of errors (AIP-193). */
