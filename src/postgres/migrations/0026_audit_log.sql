@@ -33,7 +33,9 @@ CREATE TABLE audit_events (
   caller text COLLATE "C" NOT NULL,
   call jsonb NOT NULL,
   before jsonb,
-  after jsonb
+  after jsonb,
+  -- Known to the log alone: tells two logs with events of one seq apart, and makes the digest of an event impossible to guess.
+  salt uuid NOT NULL DEFAULT gen_random_uuid()
 );
 CREATE INDEX audit_events_time ON audit_events (time, seq);
 CREATE INDEX audit_events_key ON audit_events (key_id, time, seq) WHERE key_id IS NOT NULL;
