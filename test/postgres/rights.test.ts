@@ -98,15 +98,15 @@ const FORBIDDEN = table([
   "TRUNCATE audit_log",
   "SELECT size FROM audit_log FOR UPDATE",
   "SELECT audit_prune(now())",
-  "ALTER TABLE api_keys DISABLE TRIGGER keys_updated_audited",
+  "ALTER TABLE api_keys DISABLE TRIGGER key_updated_audited",
   "ALTER TABLE api_keys DISABLE TRIGGER ALL",
   "ALTER TABLE audit_events OWNER TO CURRENT_USER",
   "DROP TRIGGER keys_created_audited ON api_keys",
   "DROP FUNCTION audit_row_changed() CASCADE",
   "CREATE OR REPLACE FUNCTION audit_call() RETURNS jsonb LANGUAGE sql AS 'SELECT ''{}''::jsonb'",
-  "CREATE OR REPLACE FUNCTION audit_keys_updated() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+  "CREATE OR REPLACE FUNCTION audit_key_updated() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
   "CREATE OR REPLACE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag integer) LANGUAGE sql AS 'SELECT 0, 0'",
-  "ALTER FUNCTION audit_keys_updated() SET search_path = pg_temp",
+  "ALTER FUNCTION audit_key_updated() SET search_path = pg_temp",
   "ALTER ROLE CURRENT_USER SET session_replication_role = replica",
 ]);
 
