@@ -7,6 +7,7 @@ import type {
 } from "@bufbuild/protobuf";
 import type { AuditFeed } from "../audit/feed.ts";
 import type { AuditContext } from "../audit/log.ts";
+import type { TreeContext } from "../audit/tree/tree.ts";
 import type { Policy } from "../domain/admin-scopes.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
@@ -24,6 +25,7 @@ export interface ApiContext {
   readonly audit: AuditContext;
   readonly keys: KeysContext;
   readonly auditFeed: Pick<AuditFeed, "watch">;
+  readonly auditTree: TreeContext;
   readonly derive: DeriveContext;
   readonly hmacKeys: HmacKeysContext;
   readonly issuer: string;

@@ -41,4 +41,6 @@ export interface AuditEvent {
   /** The changed columns before and after; null: the row did not exist, or does not exist any more. */
   readonly before: RecordedRow | null;
   readonly after: RecordedRow | null;
+  /** Random, so that the digest of an event reveals nothing about it. Null: the event was erased, and all but its time, action and key are empty. */
+  readonly salt: string | null;
 }

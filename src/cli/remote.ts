@@ -43,7 +43,20 @@ export async function openRemote(options: RemoteOptions) {
     "keyhold login": config.token === null ? stored?.tokenFile : null,
   });
   const token = tokenFile === undefined ? config.token : (await readInput(...tokenFile)).toString("utf8").trim();
-  return { ...clientOf(baseUrl, token ?? undefined), url: baseUrl };
+  return {
+    ...clientOf(baseUrl, token ?? undefined),
+    url: baseUrl,
+    get: (path: string) => get(`${baseUrl}${path}`, token),
+  };
+}
+
+/** Reads a resource that is no RPC. */
+async function get(url: string, token: string | null): Promise<Uint8Array> {
+  const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT) });
+  const bytes = await response.bytes();
+  if (response.status === 200) return bytes;
+  throw new Error(`the server answered ${response.status} for ${new URL(url).pathname}`);
 }
 
 /** Returns the first file that is set, with the name of its source for errors. */

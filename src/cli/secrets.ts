@@ -1,4 +1,5 @@
 import { stat } from "node:fs/promises";
+import { rewrapTreeKey } from "../audit/tree/tree-key.ts";
 import { invalidArgument } from "../domain/errors.ts";
 import { rewrapHashSecrets } from "../hashing/rewrap.ts";
 import { listNodes, type NodeStatus } from "../postgres/cluster/nodes.ts";
@@ -14,8 +15,12 @@ import { note, type OutputOptions, tableText, write, writeJson, writeResult } fr
 const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "HASH SECRETS", "VERDICT"];
 
 export function listSecrets({ json = false }: OutputOptions): Promise<void> {
-  return withResources(async ({ lists, rings, signing, hashing }) => {
-    const stored = { signingKeys: await signing.store.list(), hashing: await hashing.rewrap.store.read() };
+  return withResources(async ({ lists, rings, signing, hashing, auditTree }) => {
+    const stored = {
+      signingKeys: await signing.store.list(),
+      hashing: await hashing.rewrap.store.read(),
+      treeKey: (await auditTree.store.head()).key,
+    };
     const uses = await takeInventory({ database: lists, rings, ...stored, now: signing.clock.now() });
     if (json) return writeJson(uses.map(toJson));
     await write(tableText(uses.map(columnsOf), HEADER));
@@ -134,8 +139,8 @@ const NONE_WRAPPED = { signing_keys: 0, hash_secrets: 0 };
 
 /** Wraps everything under the current root secret, which all servers must know. */
 function rewrapUnderCurrent(): Promise<typeof NONE_WRAPPED> {
-  return withResources(async ({ signing, hashing }) => {
-    const signing_keys = await rewrapSigningKeys(signing);
+  return withResources(async ({ signing, hashing, auditTree }) => {
+    const signing_keys = (await rewrapSigningKeys(signing)) + (await rewrapTreeKey(auditTree));
     return { signing_keys, hash_secrets: await rewrapHashSecrets(hashing.rewrap) };
   });
 }

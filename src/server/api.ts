@@ -51,7 +51,7 @@ export function reserved(context: VerifyContext, { reserved }: Resources["reader
 
 export function createApi(
   { issuer, tokenLimits }: Config,
-  { keys, reader, rings, hashing, audit }: Resources,
+  { keys, reader, rings, hashing, audit, auditTree }: Resources,
   signing: Signing,
   context: VerifyContext,
   server: Pick<ApiContext, "auditFeed" | "onDenied" | "isStopping">,
@@ -62,6 +62,7 @@ export function createApi(
   return {
     keys,
     audit,
+    auditTree,
     derive: {
       ...{ clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
       cacheToken: (credential, parent) => tokenCacher(context, credential, parent),

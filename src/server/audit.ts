@@ -1,8 +1,12 @@
 import { AuditFeed } from "../audit/feed.ts";
+import { integrate } from "../audit/tree/tree.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import type { Jobs } from "./jobs.ts";
 import type { Instruments } from "./metrics.ts";
 import type { Resources } from "./resources.ts";
+
+/** Milliseconds between two runs of the integration, each of which writes the incomplete tiles again. */
+const TREE_INTERVAL = 1_000;
 
 /** Milliseconds for which the changes of this node are gathered: each run of the sequencer is a transaction of its own. */
 const DELAY = 100;
@@ -14,12 +18,12 @@ export function createAuditFeed({ audit: { store }, coherence }: Resources): Aud
 
 /**
  * Starts the job that adds the events of all nodes to the audit log and advances the feed: soon after a change of this node, at once when another
- * node has added events that a watcher waits for, and every second for the changes of programs that are no nodes.
+ * node has added events that a watcher waits for, and every second for the changes of programs that are no nodes. Starts the job of the tree.
  */
 export function startAuditJob(
   jobs: Jobs,
   feed: AuditFeed,
-  { audit, coherence }: Resources,
+  { audit, auditTree, coherence }: Resources,
   { audit: meter, denials }: Instruments,
 ): void {
   const run = jobs.start({
@@ -34,6 +38,17 @@ export function startAuditJob(
       meter.events += assigned;
       meter.lag = lag;
       await feed.advance();
+    },
+  });
+  jobs.start({
+    name: "audit_tree",
+    interval: TREE_INTERVAL,
+    failureMessage: "events could not be added to the tree of the audit log yet",
+    run: async () => {
+      const { size, logSize } = await auditTree.store.head();
+      meter.behind = logSize - size;
+      meter.integrated += (await integrate(auditTree)).added;
+      meter.behind = 0;
     },
   });
   let isDelayed = false;

@@ -32,8 +32,8 @@ export class Instruments {
   staleVerdicts = 0;
   /** Admin tokens in use by state; null before they are read. */
   expiringTokens: { readonly expiring: number; readonly expired: number } | null = null;
-  /** `lag` is in milliseconds. */
-  readonly audit = { events: 0, lag: 0 };
+  /** `lag` is in milliseconds; `behind`: events that the log has and its tree does not have. */
+  readonly audit = { events: 0, lag: 0, integrated: 0, behind: 0 };
   readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
   readonly denials = new Denials();
@@ -95,6 +95,16 @@ function auditMetrics({ feed, meters: { audit, denials } }: Measured): Family[] 
       "keyhold_audit_denials_dropped_total",
       "Denied calls that are in no event of the audit log, because there were too many kinds in a minute.",
       () => denials.dropped,
+    ),
+    counter(
+      "keyhold_audit_tree_events_total",
+      "Events that this server has added to the tree of the audit log.",
+      () => audit.integrated,
+    ),
+    gauge(
+      "keyhold_audit_tree_behind_events",
+      "Events of the audit log that its tree did not have after the last run.",
+      () => audit.behind,
     ),
     gauge("keyhold_audit_watchers", "Calls of WatchAuditEvents.", () => feed.watchers),
   ];

@@ -1,4 +1,6 @@
+import { storedEventJson } from "../api/v2alpha1/audit.ts";
 import type { AuditContext } from "../audit/log.ts";
+import type { TreeContext } from "../audit/tree/tree.ts";
 import type { MembershipLog } from "../cluster/membership.ts";
 import { type CredentialShapes, looksLikeOurs } from "../credential/kinds.ts";
 import type { ChangeObserver } from "../domain/change.ts";
@@ -7,6 +9,7 @@ import { systemClock } from "../lib/clock.ts";
 import { pooledRandom, systemRandom } from "../lib/random.ts";
 import type { Tracing } from "../observability/tracing.ts";
 import { createAuditStore } from "../postgres/audit/audit-store.ts";
+import { createTreeStore } from "../postgres/audit/tree-store.ts";
 import { createBulkStore } from "../postgres/bulk-store.ts";
 import { type Commit, invalidating, observed, propagating } from "../postgres/cluster/change-committer.ts";
 import { ConnectBackoff } from "../postgres/connection/connect-backoff.ts";
@@ -174,14 +177,22 @@ function assemble(
     renewed,
   };
   const storeAdoption = createAdoptionStore(changes, clock);
-  const audit: AuditContext = { store: createAuditStore({ database: open(databases.audit), lists }), clock, rings };
+  const auditDatabase = open(databases.audit);
+  const audit: AuditContext = { store: createAuditStore({ database: auditDatabase, lists }), clock, rings };
+  const auditTree: TreeContext = {
+    store: createTreeStore(auditDatabase),
+    events: audit.store,
+    ring: rings.signingKeyWrap,
+    random,
+    toJson: storedEventJson,
+  };
   return {
     database,
     /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */
     lists,
     /** Runs the statement with which keys are found for verification, past the cache. */
     probeReads,
-    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption, audit },
+    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption, audit, auditTree },
   };
 }
 

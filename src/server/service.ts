@@ -1,8 +1,10 @@
 import { totalmem } from "node:os";
 import type { FastifyBaseLogger } from "fastify";
+import { auditTiles } from "../api/audit-tiles.ts";
 import { introspectBy } from "../api/introspection.ts";
 import { implementRpcs, implementStreams } from "../api/v2alpha1/rpcs.ts";
 import type { AuditFeed } from "../audit/feed.ts";
+import { createTreeKey } from "../audit/tree/tree.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
 import { createAdopter } from "../hashing/adopter.ts";
 import { systemMonotonic } from "../lib/clock.ts";
@@ -66,6 +68,7 @@ export async function serve(
   // Reports keys that cannot be unwrapped. Verification reads changed keys again.
   await resources.hashing.formats.reload();
   await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
+  await createTreeKey(resources.auditTree);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const adopter = createAdopter({
     store: resources.storeAdoption,
@@ -106,6 +109,7 @@ export async function serve(
     implementations: implementRpcs(api),
     streams: implementStreams(api),
     introspect: introspectBy(api),
+    readTree: auditTiles(api),
     gateways: gatewayOptions(config, api, guard, meters),
     guard,
     checkReadiness,

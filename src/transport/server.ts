@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { FastifyInstance } from "fastify";
 import { Authorization } from "../../gen/envoy/service/auth/v3/ext_authz_pb.js";
 import { Health } from "../../gen/health/v1/health_pb.js";
+import type { ReadTree } from "../api/audit-tiles.ts";
 import type { Introspect } from "../api/introspection.ts";
 import type { Implementation, StreamImplementation } from "../api/row.ts";
 import type { Rpc } from "../api/rpc.ts";
@@ -12,6 +13,7 @@ import type { Tracing } from "../observability/tracing.ts";
 import { toFastRpcs } from "./fast-path/codecs.ts";
 import { streamedVerification } from "./fast-path/stream-verify.ts";
 import type { StreamedVerification } from "./fast-path/verification-stream.ts";
+import { createAuditTiles } from "./gateways/audit-tiles.ts";
 import { createCheck } from "./gateways/ext-authz.ts";
 import { createForwardAuth, type GatewayProtocol } from "./gateways/forward-auth.ts";
 import { createIntrospection } from "./gateways/introspect.ts";
@@ -26,12 +28,14 @@ import { createTransport, type TransportOptions } from "./transport.ts";
 export interface ServerOptions
   extends Omit<
     TransportOptions,
-    "rpcs" | "streams" | "streamVerify" | "fastRpcs" | "introspection" | "forwardAuth" | "check"
+    "rpcs" | "streams" | "streamVerify" | "fastRpcs" | "introspection" | "auditTiles" | "forwardAuth" | "check"
   > {
   readonly implementations: readonly Implementation[];
   readonly streams: readonly StreamImplementation[];
   /** Token introspection; without it the path is unknown. */
   readonly introspect?: Introspect;
+  /** The tree of the audit log; without it the paths are unknown. */
+  readonly readTree?: ReadTree;
   /** The endpoints for gateways; without it they are unknown. */
   readonly gateways?: GatewayOptions | undefined;
   readonly checkReadiness: CheckReadiness;
@@ -51,15 +55,23 @@ export interface GatewayOptions {
 
 /** Creates the server of Keyhold's API: its RPCs, health, reflection and documentation. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { implementations, introspect, guard, limiter, tracing } = options;
+  const { implementations, introspect, readTree, guard, limiter, tracing } = options;
   const rpcs = implementations.map((implementation) =>
     createRpc(implementation, guard, implementation.isReserved === true ? limiter.reserve() : limiter, tracing),
   );
   const introspection = introspect && createIntrospection(introspect, guard, limiter, tracing);
+  const auditTiles = readTree && createAuditTiles(readTree, guard, limiter, tracing);
   const fastRpcs = toFastRpcs(rpcs);
   const verification = streamedVerification(implementations, fastRpcs, guard, limiter, tracing);
   const { streams } = options;
-  const fastify = await createPort(options, SERVICES, { rpcs, streams, fastRpcs, introspection, verification });
+  const fastify = await createPort(options, SERVICES, {
+    rpcs,
+    streams,
+    fastRpcs,
+    introspection,
+    auditTiles,
+    verification,
+  });
   registerOpenApi(fastify);
   return fastify;
 }
@@ -70,7 +82,7 @@ export function createGatewayServer(options: ServerOptions): Promise<FastifyInst
 }
 
 /** The API of a port. */
-interface Api extends Pick<TransportOptions, "fastRpcs" | "introspection"> {
+interface Api extends Pick<TransportOptions, "fastRpcs" | "introspection" | "auditTiles"> {
   readonly rpcs: readonly Rpc[];
   readonly streams: readonly StreamImplementation[];
   readonly verification?: StreamedVerification | undefined;

@@ -8,6 +8,7 @@ import type { StreamingRpc } from "./connect/streams.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
 import { createFastPath } from "./fast-path/fast-path.ts";
 import { type StreamVerify, streamVerifyHandler } from "./fast-path/stream-verify.ts";
+import { type AuditTilesPipeline, registerAuditTiles } from "./gateways/audit-tiles.ts";
 import { type Check, checkRpc } from "./gateways/ext-authz.ts";
 import { type ForwardAuth, registerForwardAuth } from "./gateways/forward-auth.ts";
 import { type IntrospectionPipeline, registerIntrospection } from "./gateways/introspect.ts";
@@ -35,6 +36,7 @@ export interface TransportOptions {
   /** `StreamVerify`; without it the RPC is unknown. */
   readonly streamVerify?: StreamVerify | undefined;
   readonly introspection?: IntrospectionPipeline | undefined;
+  readonly auditTiles?: AuditTilesPipeline | undefined;
   /** The forward-auth endpoint; without it the path is unknown. */
   readonly forwardAuth?: ForwardAuth | undefined;
   /** Envoy's ext_authz; without it the RPC is unknown. */
@@ -95,6 +97,7 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   await registerConnect(fastify, rpcs, options.streams, options.guard, readBody, handlers);
   registerRest(fastify, routes, readBody);
   if (options.introspection !== undefined) registerIntrospection(fastify, options.introspection, readBody);
+  if (options.auditTiles !== undefined) registerAuditTiles(fastify, options.auditTiles);
   return fastify;
 }
 

@@ -119,6 +119,8 @@ const ROWS: readonly Row[] = [
   row(keys.bulkDisableApiKeys, "keyhold:keys.disable", (target) => ({ filter: `key_id="${target.issued.keyId}"` })),
   row(audit.listAuditEvents, "keyhold:audit", () => ({ pageSize: 1 })),
   row(audit.getAuditEvent, "keyhold:audit", () => ({ seq: 0n })),
+  row(audit.getAuditCheckpoint, "keyhold:audit", () => ({})),
+  row(audit.getAuditProof, "keyhold:audit", () => ({ seq: 0n })),
   {
     method: audit.watchAuditEvents as unknown as DescMethodUnary,
     scope: "keyhold:audit",
@@ -185,6 +187,8 @@ const HIDDEN: Readonly<Record<string, object>> = {
   BulkDisableApiKeys: NO_MATCH,
   ListAuditEvents: NOT_PERMITTED,
   GetAuditEvent: NOT_PERMITTED,
+  GetAuditCheckpoint: NOT_PERMITTED,
+  GetAuditProof: NOT_PERMITTED,
   WatchAuditEvents: NOT_PERMITTED,
 };
 

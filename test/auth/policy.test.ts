@@ -121,7 +121,11 @@ test("the page on authentication lists each scope with the RPCs that need it", (
   const rows = [...page.matchAll(/^\| `(keyhold:[a-z.]+)` \| [^|]+ \|([^|]*)\|$/gm)];
   const listed = rows.map(([, scope, rpcs = ""]) => [
     scope,
-    (rpcs.match(/\w*[a-z]Api\w+|\w+(?:HmacKey|AuditEvent)s?|\w+AuditEvents?|DeriveToken|StreamVerify/g) ?? []).sort(),
+    (
+      rpcs.match(
+        /\w*[a-z]Api\w+|\w+(?:HmacKey|AuditEvent)s?|\w+Audit(?:Events?|Checkpoint|Proof)|DeriveToken|StreamVerify/g,
+      ) ?? []
+    ).sort(),
   ]);
   const needing = (scope: string) => RPCS.filter(({ policy }) => policy === scope).map(({ method }) => method.name);
   expect(listed).toEqual(ADMIN_SCOPES.map((scope) => [scope, needing(scope).sort()]));

@@ -102,14 +102,19 @@ test("serve, with a root secret for the first time", async () => {
   succeeded(await restClient(server)("POST", paths.hmacKeys, body));
   server.kill("SIGTERM");
   await server.ended;
-  const [started, created] = await newEvents();
-  expect([started, created]).toMatchObject([
+  expect(await newEvents()).toMatchObject([
     { action: "root_secret.created", call: OPERATOR },
+    { action: "audit_tree_key.created", resourceId: expect.stringMatching(/^keyhold\//), call: OPERATOR },
     { action: "hmac_key.created", call: { caller: "none:anonymous" } },
   ]);
 });
 
-const REWRAPPED = ["signing_key.rewrapped", "signing_key.rewrapped", "hmac_key.rewrapped"] as const;
+const REWRAPPED = [
+  "signing_key.rewrapped",
+  "signing_key.rewrapped",
+  "audit_tree_key.rewrapped",
+  "hmac_key.rewrapped",
+] as const;
 
 test("secrets rotate and promote", async () => {
   await keyhold("secrets rotate");
@@ -122,9 +127,17 @@ test("secrets rotate and promote", async () => {
 
 test("truncations in SQL have the role of the session", async () => {
   await sql`
-    TRUNCATE api_keys, signing_keys, hmac_keys, used_root_secrets, accepted_databases, schema_migrations CASCADE`;
+    TRUNCATE api_keys, signing_keys, hmac_keys, used_root_secrets, accepted_databases, schema_migrations, audit_tree_key CASCADE`;
   const call = { caller: `database:${userOf(database.ownerUrl)}`, method: "database" };
-  const truncated = ["accepted_databases", "hmac_keys", "keys", "migrations", "root_secrets", "signing_keys"];
+  const truncated = [
+    "accepted_databases",
+    "audit_tree_keys",
+    "hmac_keys",
+    "keys",
+    "migrations",
+    "root_secrets",
+    "signing_keys",
+  ];
   const events = (await newEvents()).toSorted((a, b) => (a.action < b.action ? -1 : 1));
   expect(events).toMatchObject(truncated.map((name) => ({ action: `${name}.truncated`, call })));
 });

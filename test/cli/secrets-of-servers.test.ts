@@ -67,7 +67,7 @@ describe("rotating the root secret of a running server:", () => {
       issued: 1,
       imported: 3,
       in_grace: 0,
-      signing_keys: 1,
+      signing_keys: 2,
       hash_secrets: 2,
       needed: true,
     });
@@ -91,7 +91,7 @@ describe("rotating the root secret of a running server:", () => {
     const ended = await keyhold("secrets", "promote", staged);
     expect(ended).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining("Signing keys wrapped with this root secret: 1."),
+      stdout: expect.stringContaining("Signing keys wrapped with this root secret: 2."),
     });
     expect(ended.stdout).toContain("Hash secrets wrapped: 2.");
     await expectNoSecret(ended);
@@ -113,7 +113,7 @@ describe("rotating the root secret of a running server:", () => {
       state: "current",
       issued: 2,
       imported: 1,
-      signing_keys: 1,
+      signing_keys: 2,
       hash_secrets: 2,
     });
     expect(retired).toMatchObject({

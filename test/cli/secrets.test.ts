@@ -13,7 +13,7 @@ test("without a running server one step is enough", async () => {
   const ended = await keyhold("secrets", "rotate");
   expect(ended).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining("Signing keys wrapped with this root secret: 1."),
+    stdout: expect.stringContaining("Signing keys wrapped with this root secret: 2."),
   });
   await expectNoSecret(ended);
   expect((await file.secrets()).slice(1)).toEqual(before);

@@ -10,8 +10,8 @@ const shown = readPages().flatMap(({ blocks }) => blocks.filter(({ role }) => ro
 const textsWith = (part: string) => shown.map(({ text }) => text).filter((text) => text.includes(part));
 
 test("the statements for two roles are sufficient for a server that may not change the schema", async () => {
-  const [setup, prune] = [...textsWith("CREATE ROLE"), ...textsWith("audit_prune")];
-  const queries = shown.map(({ text }) => text).filter((text) => text !== setup && text !== prune);
+  const [setup, prune, erase] = ["CREATE ROLE", "audit_prune", "audit_erase"].flatMap(textsWith);
+  const queries = shown.map(({ text }) => text).filter((text) => ![setup, prune, erase].includes(text));
   const [name, password] = [`keyhold_${randomBytes(6).toString("hex")}`, randomBytes(16).toString("hex")];
   const own = (text: string) => text.replaceAll("keyhold", name).replaceAll("…", password);
   const statements = own(setup ?? "")
@@ -33,7 +33,9 @@ test("the statements for two roles are sufficient for a server that may not chan
   expect(queries).toHaveLength(1);
   for (const query of queries) expect(await sql.unsafe(query)).toEqual([]);
   await expect(sql.unsafe(prune ?? "")).rejects.toThrow("permission denied for function audit_prune");
+  await expect(sql.unsafe(erase ?? "")).rejects.toThrow("permission denied for function audit_erase");
   const asOwner = postgres(owner.KEYHOLD_DATABASE_MIGRATE_URL, { max: 1 });
   onTestFinished(() => asOwner.end());
   expect(await asOwner.unsafe(prune ?? "")).toEqual([{ audit_prune: "0" }]);
+  expect(await asOwner.unsafe(erase ?? "")).toEqual([{ audit_erase: "0" }]);
 });

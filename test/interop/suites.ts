@@ -22,6 +22,7 @@ const root = resolve(here, "../..");
 
 export const SUITES: readonly Suite[] = [
   { name: "Go", needs: ["go"], prepare: prepareGo, supportsTls: true },
+  { name: "tlog", needs: ["go"], prepare: prepareTlog, supportsTls: false },
   { name: "Python", needs: ["python3"], prepare: preparePython, supportsTls: true },
   { name: "Java", needs: ["javac", "mvn"], prepare: prepareJava, supportsTls: true },
   { name: "curl", needs: ["bash", "curl"], prepare: async () => bash("curl/main.sh"), supportsTls: true },
@@ -53,6 +54,12 @@ async function prepareGo(): Promise<Command> {
   const program = join(cache, "go-client");
   await succeed({ program: "go", args: ["build", "-o", program, "."], cwd });
   return { program, args: [], cwd };
+}
+
+async function prepareTlog(): Promise<Command> {
+  const program = join(cache, "tlog");
+  await succeed({ program: "go", args: ["build", "-o", program, "."], cwd: join(here, "tlog") });
+  return { program: process.execPath, args: ["tlog/main.ts"], cwd: here, env: { TLOG: program } };
 }
 
 async function prepareGrpcurl(): Promise<Command> {

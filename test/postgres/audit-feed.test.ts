@@ -163,25 +163,31 @@ test("a stream ends when its signal aborts while it waits", async () => {
 
 test("the owner prunes old events, which is an event, and positions before the rest are out of range", async () => {
   const { owner, store, record, node } = await open();
-  await record(5);
-  await owner`UPDATE audit_events SET time = now() - interval '400 days' WHERE seq < 4`;
-  const [{ pruned } = { pruned: 0 }] = await owner`SELECT audit_prune(now() - interval '1 year', 3)::int AS pruned`;
-  expect(pruned).toBe(3);
-  const [rest] = await owner`SELECT audit_prune(now() - interval '1 year')::int AS pruned`;
-  expect(rest).toEqual({ pruned: 1 });
-  expect(await owner`SELECT audit_prune(now() - interval '1 year')::int AS pruned`).toEqual([{ pruned: 0 }]);
+  await record(600);
+  await owner`UPDATE audit_events SET time = now() - interval '400 days' WHERE seq < 550`;
+  const prune = async (limit = 1_000_000) => {
+    const [row] = await owner`SELECT audit_prune(now() - interval '1 year', ${limit})::int AS pruned`;
+    return row?.pruned;
+  };
+  // Events that the tree does not have stay.
+  expect(await prune()).toBe(0);
+  await owner`UPDATE audit_tree SET size = (SELECT size FROM audit_log)`;
+  expect(await prune(300)).toBe(256);
+  // The rest begins with a complete tile.
+  expect(await prune()).toBe(256);
+  expect(await prune()).toBe(0);
   await store.sequence();
   const { first, size } = await store.bounds();
-  expect(first).toBe(4);
+  expect(first).toBe(512);
   const [, last] = await store.read(size - 2, 2);
   expect(last).toMatchObject({
     action: "audit.pruned",
     call: { method: "database" },
-    after: { count: 1, first_seq: 4 },
+    after: { count: 256, first_seq: 512 },
   });
   const outOfRange = { code: "AUDIT_SEQ_OUT_OF_RANGE" };
-  for (const start of [0, 3, size + 1]) await expect(node().watch(start).next()).rejects.toMatchObject(outOfRange);
-  expect(await take(node().watch(4), 1)).toEqual([4]);
+  for (const start of [0, 511, size + 1]) await expect(node().watch(start).next()).rejects.toMatchObject(outOfRange);
+  expect(await take(node().watch(512), 1)).toEqual([512]);
   const context = {
     store,
     clock: { now: Date.now },

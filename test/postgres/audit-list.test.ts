@@ -76,7 +76,7 @@ const someEvents: Arbitrary<AuditEvent[]> = fc
     }),
     { minLength: 25, maxLength: 40, size: "max" },
   )
-  .map((events) => events.map((event, seq) => ({ ...event, seq, before: null, after: null })));
+  .map((events) => events.map((event, seq) => ({ ...event, seq, before: null, after: null, salt: null })));
 
 const someOperator = fc.constantFrom<Operator>("=", "<", "<=", ">", ">=");
 const STRING_FIELDS = ["action", "actor_id", "resource_id", ...CALL_FIELDS] as const;
@@ -163,7 +163,7 @@ test.each(CASES)("the filter %j", async (text, isMatch) => {
   const now = Date.parse("2026-01-31T12:00:00.000Z");
   const event: AuditEvent = {
     ...{ seq: 7, time: new Date(now), action: "key.revoked", keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10" },
-    ...{ actorId: "billing", resourceId: null, before: null, after: null },
+    ...{ actorId: "billing", resourceId: null, before: null, after: null, salt: null },
     call: {
       ...{ caller: "oidc:alice", method: "oidc", subject: "alice", rpc: "", node: "n" },
       ...{ peer_ip: "10.0.0.7", client_ip: "203.0.113.9" },
@@ -223,7 +223,15 @@ describe("the pages of a list", () => {
 });
 
 test("a read continues behind missing events", async () => {
-  const event = { action: "key.issued", keyId: null, actorId: null, resourceId: null, before: null, after: null };
+  const event = {
+    action: "key.issued",
+    keyId: null,
+    actorId: null,
+    resourceId: null,
+    before: null,
+    after: null,
+    salt: null,
+  };
   const call = { caller: "c", method: "local", subject: "" } as const;
   const events = [3, 4, 6].map((seq) => ({ ...event, call, seq, time: new Date(0) }));
   await storeEvents(owner, events);

@@ -99,6 +99,14 @@ const FORBIDDEN = table([
   "SELECT size FROM audit_log FOR UPDATE",
   "SELECT audit_prune(now())",
   "ALTER TABLE api_keys DISABLE TRIGGER key_updated_audited",
+  "SELECT audit_erase('actor', 'mine')",
+  "INSERT INTO audit_tiles VALUES (0, 0, '')",
+  "UPDATE audit_tiles SET hashes = ''",
+  "DELETE FROM audit_tiles",
+  "TRUNCATE audit_tiles",
+  "UPDATE audit_tree SET size = 0",
+  "DELETE FROM audit_tree",
+  "DELETE FROM audit_tree_key",
   "ALTER TABLE api_keys DISABLE TRIGGER ALL",
   "ALTER TABLE audit_events OWNER TO CURRENT_USER",
   "DROP TRIGGER keys_created_audited ON api_keys",
@@ -212,9 +220,20 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on schema_migrations": async () => (await open()).close(),
   "SELECT on audit_events": () => resources.audit.store.read(0, 1),
   "SELECT on audit_log": () => resources.audit.store.bounds(),
+  "SELECT on audit_tiles": () => tree().tile({ level: 0, index: 0 }),
+  "SELECT on audit_tree": () => tree().head(),
+  "SELECT on audit_tree_key": () => tree().head(),
+  "INSERT on audit_tree_key": () => tree().addKey(TREE_KEY),
+  "UPDATE on audit_tree_key": () => tree().rewrapKey(TREE_KEY, ""),
+  "EXECUTE on FUNCTION audit_grow(bigint,bigint,jsonb,text)": () =>
+    tree().grow({ from: 1_000_000, to: 1_000_001, tiles: [], checkpoint: "" }),
   "EXECUTE on FUNCTION audit_deny(jsonb)": () => resources.audit.store.deny([]),
   "EXECUTE on FUNCTION audit_sequence(integer)": () => resources.audit.store.sequence(),
 };
+
+const tree = () => resources.auditTree.store;
+
+const TREE_KEY = { verifierKey: "a log+00000000+AA", wrapped: Buffer.alloc(1), wrapKeyId: "a server key" };
 
 test("a server has only the rights that it needs", () => {
   const granted = Object.entries(RIGHTS).flatMap(([name, rights]) => rights.map((right) => `${right} on ${name}`));

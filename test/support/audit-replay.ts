@@ -39,6 +39,7 @@ const TABLES: Readonly<Record<string, AuditedTable>> = {
   root_secret: ["used_root_secrets", "digest_key_id"],
   accepted_database: ["accepted_databases", "system_identifier"],
   migration: ["schema_migrations", "name"],
+  audit_tree_key: ["audit_tree_key", "verifier_key", ["wrapped"]],
 };
 
 /** The first migration with events: its own insertion. */
@@ -123,7 +124,9 @@ async function readTables(sql: ISql): Promise<Rows> {
   const rows: Rows = new Map();
   for (const [kind, [table, id, omitted = []]] of Object.entries(TABLES)) {
     const found = await sql`
-      SELECT ${sql(id)}::text AS id, to_jsonb(${sql(table)}) - string_to_array(${omitted.join()}, ',') AS columns FROM ${sql(table)}`;
+      SELECT ${sql(id)}::text AS id,
+        to_jsonb(${sql(table)}) - string_to_array(${omitted.join()}, ',') || jsonb_build_object(${id}::text, ${sql(id)}::text) AS columns
+      FROM ${sql(table)}`;
     for (const { id, columns } of found)
       if (kind !== "migration" || columns.version >= FIRST_MIGRATION)
         rows.set(nameOfRow(kind, id, columns), withoutNulls(columns));

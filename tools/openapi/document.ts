@@ -20,7 +20,8 @@ has at most 1 MiB, for \`:batchCreate\` 4 MiB.
 Clients must ignore unknown fields in responses, and accept unknown values where a schema has \`x-extensible-enum\`.
 
 The same calls are available over gRPC, gRPC-Web and Connect. Not in this document: \`StreamVerify\`, which needs a stream of gRPC or Connect,
-and \`/v2alpha1/forwardAuth\`, which gateways ask in the method of their client, if \`KEYHOLD_GATEWAYS\` switches it on.`;
+\`/v2alpha1/forwardAuth\`, which gateways ask in the method of their client, if \`KEYHOLD_GATEWAYS\` switches it on, and the
+tree of the audit log below \`/v2alpha1/audit/\`, which has the form of C2SP tlog-tiles.`;
 
 const BEARER = `An admin token, or an access token of the configured OIDC issuer, with the scope that the operation names. A server
 without \`KEYHOLD_AUTH\`, which accepts calls only from its own machine, requires none.`;

@@ -67,6 +67,7 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
   [keys.bulkDisableApiKeys, [...OF_BULK_CHANGES, "SERVERS_OUTDATED"]],
   [audit.listAuditEvents, ["LIST_TOO_SLOW"]],
   [audit.getAuditEvent, ["AUDIT_EVENT_NOT_FOUND"]],
+  [audit.getAuditProof, ["AUDIT_EVENT_NOT_FOUND", "AUDIT_SEQ_OUT_OF_RANGE"]],
   [audit.watchAuditEvents, ["AUDIT_SEQ_OUT_OF_RANGE", "WATCH_TOO_SLOW"]],
   [SelfServiceService.method.selfRevokeApiKey, ["CREDENTIAL_INVALID", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
 ]);

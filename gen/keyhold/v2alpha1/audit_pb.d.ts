@@ -128,6 +128,13 @@ export declare type AuditEvent = Message<"keyhold.v2alpha1.AuditEvent"> & {
    * @generated from field: string reason = 16;
    */
   reason: string;
+
+  /**
+   * Random. The tree has SHA-256 of the salt and the event. Empty if the event was erased: only its seq, time, action and key_id remain.
+   *
+   * @generated from field: string salt = 17;
+   */
+  salt: string;
 };
 
 /**
@@ -371,6 +378,115 @@ export declare type WatchAuditEventsResponse = Message<"keyhold.v2alpha1.WatchAu
 export declare const WatchAuditEventsResponseSchema: GenMessage<WatchAuditEventsResponse>;
 
 /**
+ * GetAuditCheckpointRequest has no fields.
+ *
+ * @generated from message keyhold.v2alpha1.GetAuditCheckpointRequest
+ */
+export declare type GetAuditCheckpointRequest = Message<"keyhold.v2alpha1.GetAuditCheckpointRequest"> & {
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.GetAuditCheckpointRequest.
+ * Use `create(GetAuditCheckpointRequestSchema)` to create a new message.
+ */
+export declare const GetAuditCheckpointRequestSchema: GenMessage<GetAuditCheckpointRequest>;
+
+/**
+ * AuditCheckpoint is the signed head of the Merkle tree over the log.
+ *
+ * @generated from message keyhold.v2alpha1.AuditCheckpoint
+ */
+export declare type AuditCheckpoint = Message<"keyhold.v2alpha1.AuditCheckpoint"> & {
+  /**
+   * The name of the log, the number of events and the root hash, with the signature of the log (C2SP tlog-checkpoint).
+   *
+   * @generated from field: string checkpoint = 1;
+   */
+  checkpoint: string;
+
+  /**
+   * Verifies the signature (C2SP signed-note): the name of the log, the id of the key, and the public key of Ed25519.
+   *
+   * @generated from field: string verifier_key = 2;
+   */
+  verifierKey: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.AuditCheckpoint.
+ * Use `create(AuditCheckpointSchema)` to create a new message.
+ */
+export declare const AuditCheckpointSchema: GenMessage<AuditCheckpoint>;
+
+/**
+ * GetAuditProofRequest says what to prove. Either seq or first_size is required.
+ *
+ * @generated from message keyhold.v2alpha1.GetAuditProofRequest
+ */
+export declare type GetAuditProofRequest = Message<"keyhold.v2alpha1.GetAuditProofRequest"> & {
+  /**
+   * Proves that the tree has this event.
+   *
+   * @generated from field: optional int64 seq = 1;
+   */
+  seq?: bigint | undefined;
+
+  /**
+   * Proves that the tree begins with the tree of this size.
+   *
+   * @generated from field: optional int64 first_size = 2;
+   */
+  firstSize?: bigint | undefined;
+
+  /**
+   * The size of the tree. 0 means its current size.
+   *
+   * @generated from field: int64 tree_size = 3;
+   */
+  treeSize: bigint;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.GetAuditProofRequest.
+ * Use `create(GetAuditProofRequestSchema)` to create a new message.
+ */
+export declare const GetAuditProofRequestSchema: GenMessage<GetAuditProofRequest>;
+
+/**
+ * AuditProof is an inclusion proof or a consistency proof.
+ *
+ * @generated from message keyhold.v2alpha1.AuditProof
+ */
+export declare type AuditProof = Message<"keyhold.v2alpha1.AuditProof"> & {
+  /**
+   * The size of the tree.
+   *
+   * @generated from field: int64 tree_size = 1;
+   */
+  treeSize: bigint;
+
+  /**
+   * What the tree has of the event: canonical JSON, whose bytes are the leaf. Empty in a consistency proof.
+   *
+   * @generated from field: string entry = 2;
+   */
+  entry: string;
+
+  /**
+   * The hashes, encoded as in a checkpoint, in the order of RFC 6962 §2.1.1 or §2.1.2.
+   *
+   * @generated from field: repeated string hashes = 3;
+   */
+  hashes: string[];
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.AuditProof.
+ * Use `create(AuditProofSchema)` to create a new message.
+ */
+export declare const AuditProofSchema: GenMessage<AuditProof>;
+
+/**
  * AuditService reads the audit log: who changed which key, signing key or setting, when and from where. Verifications are not recorded.
  * Callers that are restricted to actors cannot read it.
  *
@@ -396,6 +512,27 @@ export declare const AuditService: GenService<{
     methodKind: "unary";
     input: typeof GetAuditEventRequestSchema;
     output: typeof AuditEventSchema;
+  },
+  /**
+   * Returns the signed head of the Merkle tree over the log. The tree has every change that was acknowledged before the call.
+   *
+   * @generated from rpc keyhold.v2alpha1.AuditService.GetAuditCheckpoint
+   */
+  getAuditCheckpoint: {
+    methodKind: "unary";
+    input: typeof GetAuditCheckpointRequestSchema;
+    output: typeof AuditCheckpointSchema;
+  },
+  /**
+   * Returns the proof that the tree has an event, or that it begins with an earlier tree (RFC 6962 §2.1). Returns OUT_OF_RANGE if the tree is
+   * smaller.
+   *
+   * @generated from rpc keyhold.v2alpha1.AuditService.GetAuditProof
+   */
+  getAuditProof: {
+    methodKind: "unary";
+    input: typeof GetAuditProofRequestSchema;
+    output: typeof AuditProofSchema;
   },
   /**
    * Sends events in the order of the log, each exactly once, as they are recorded, until the client ends the call. Over REST they are

@@ -1,18 +1,21 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf";
-import { fromJson } from "@bufbuild/protobuf";
+import type { JsonValue, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { create, fromJson, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
-import type {
-  AuditChangeSchema,
+import {
+  type AuditChangeSchema,
   AuditEventSchema,
-  AuditService,
-  WatchAuditEventsResponseSchema,
+  type AuditService,
+  type WatchAuditEventsResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
-import type { AuditEvent, RecordedRow } from "../../audit/event.ts";
+import type { AuditEvent, CallRecord, RecordedRow } from "../../audit/event.ts";
 import type { Watched } from "../../audit/feed.ts";
 import { parseEventFilter } from "../../audit/filter.ts";
 import { getEvent, listEvents, parseEventPage, requireReader } from "../../audit/log.ts";
+import { Prover, requireWithin } from "../../audit/tree/proof.ts";
+import { currentHead, readEntry } from "../../audit/tree/tree.ts";
 import { checkAll, invalidArgument } from "../../domain/errors.ts";
+import { isJsonObject, type JsonObject } from "../../lib/json.ts";
 import { pageSizeOf } from "../../paging/page-request.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { timestamp } from "./key-resources.ts";
@@ -38,6 +41,40 @@ export const audit: ServiceRows<typeof AuditService> = {
       ({ seq }) =>
       async (principal) =>
         auditEvent(await getEvent(audit, principal, Number(seq))),
+    policy: "keyhold:audit",
+    idempotency: "no side effects",
+  },
+  getAuditCheckpoint: {
+    implement:
+      ({ auditTree }) =>
+      () =>
+      async (principal) => {
+        requireReader(principal);
+        const { checkpoint, key } = await currentHead(auditTree);
+        return { checkpoint, verifierKey: key.verifierKey };
+      },
+    policy: "keyhold:audit",
+    idempotency: "no side effects",
+  },
+  getAuditProof: {
+    implement:
+      ({ auditTree }) =>
+      ({ seq, firstSize, treeSize }) => {
+        if ((seq === undefined) === (firstSize === undefined))
+          throw invalidArgument("seq", "either seq or first_size is required", "FIELD_REQUIRED");
+        return async (principal) => {
+          requireReader(principal);
+          const { size } = await currentHead(auditTree);
+          const end = Number(treeSize) || size;
+          requireWithin(end, size);
+          const prover = new Prover(auditTree.store);
+          const proof =
+            seq === undefined ? prover.consistency(Number(firstSize), end) : prover.inclusion(Number(seq), end);
+          const hashes = (await proof).map((hash) => Buffer.from(hash).toString("base64"));
+          const entry = seq === undefined ? "" : Buffer.from(await readEntry(auditTree, Number(seq))).toString();
+          return { treeSize: BigInt(end), entry, hashes };
+        };
+      },
     policy: "keyhold:audit",
     idempotency: "no side effects",
   },
@@ -84,13 +121,7 @@ export function auditEvent(event: AuditEvent): MessageInitShape<typeof AuditEven
     keyId: event.keyId ?? "",
     actorId: event.actorId ?? "",
     resourceId: event.resourceId ?? "",
-    caller: {
-      name: call.caller,
-      method: call.method,
-      subject: call.subject,
-      keyId: call.key_id ?? "",
-      issuer: call.issuer ?? "",
-    },
+    ...(call.caller !== "" && { caller: callerOf(call) }),
     rpc: call.rpc ?? "",
     peerIp: call.peer_ip ?? "",
     clientIp: call.client_ip ?? "",
@@ -100,7 +131,24 @@ export function auditEvent(event: AuditEvent): MessageInitShape<typeof AuditEven
     node: call.node ?? "",
     changes: changesOf(event.before, event.after),
     reason: reasonOf(event),
+    salt: event.salt ?? "",
   };
+}
+
+function callerOf({ caller, method, subject, key_id = "", issuer = "" }: CallRecord) {
+  return { name: caller, method, subject, keyId: key_id, issuer };
+}
+
+/** Returns a stored event as JSON without empty fields. */
+export function storedEventJson(event: AuditEvent): JsonObject {
+  return auditEventJson(create(AuditEventSchema, auditEvent(event)));
+}
+
+/** Returns an event as JSON without empty fields, over which its digest is made: what it returns for a stored event must never change. */
+export function auditEventJson(event: MessageShape<typeof AuditEventSchema>): JsonObject {
+  const json = toJson(AuditEventSchema, event, { useProtoFieldName: true });
+  if (!isJsonObject(json)) throw new TypeError("an event is not a JSON object");
+  return json;
 }
 
 /** Fields that have another path in the API than their column. */

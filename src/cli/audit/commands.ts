@@ -46,6 +46,19 @@ export function addAuditCommands(program: Command): void {
     )
     .option("--retry-for <duration>", "how long to retry while the server is unreachable", "10m")
     .action(async (options) => (await import("./watch.ts")).watch(options));
+  audit
+    .command("checkpoint")
+    .description(
+      "print the signed head of the log's Merkle tree: keep it where administrators of the database cannot write",
+    )
+    .option("--verifier-key", "print the key that verifies the signature instead")
+    .action(async (options) => (await import("./verify.ts")).checkpoint(options));
+  audit
+    .command("verify")
+    .description("read the whole log, and check that no event was changed, removed, inserted or moved")
+    .option("--checkpoint <files...>", "checkpoints that were kept elsewhere: the log must begin with their events")
+    .option("--verifier-key <key>", "the key that must have signed (default: the one that the server states)")
+    .action(async (options) => (await import("./verify.ts")).verify(options));
   for (const command of audit.commands)
     withRemote(command).addHelpText("after", examples(EXAMPLES[command.name()] ?? []));
 }
@@ -82,5 +95,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "keyhold audit export > audit.jsonl",
     "keyhold audit export --after-seq 4711 --format ocsf >> audit.ocsf.jsonl",
   ],
+  checkpoint: ["keyhold audit checkpoint > audit-checkpoint.txt", "keyhold audit checkpoint --verifier-key"],
+  verify: ["keyhold audit verify", "keyhold audit verify --checkpoint audit-checkpoint.txt"],
   watch: ["keyhold audit watch --action 'key.*'", "keyhold audit watch --from-seq 4712 --json | jq .action"],
 };

@@ -13,6 +13,7 @@ import {
   checkRootSecretFile,
   checkRootSecretUse,
   checkSigningKeys,
+  checkTreeKey,
   readRings,
 } from "./checks/secrets.ts";
 import {
@@ -56,6 +57,7 @@ const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
   raw_keys: checkDuplicates,
   signing_keys: checkSigningKeys,
   hash_secrets: checkHashSecrets,
+  audit_key: checkTreeKey,
 };
 
 export type NamedFinding = ReturnType<typeof named>[number];

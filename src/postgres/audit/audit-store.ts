@@ -72,7 +72,7 @@ export function selectEvents(sql: Sql, { filter, order, after, limit }: EventQue
   const [operator, direction] = order.isDescending ? [sql`<`, sql`DESC`] : [sql`>`, sql`ASC`];
   const start = after && startOf(sql, order.field, operator, after.seq);
   return sql<AuditEvent[]>`
-    SELECT seq::numeric AS seq, time, action, key_id, actor_id, resource_id, call, before, after FROM audit_events
+    SELECT seq::numeric AS seq, time, action, key_id, actor_id, resource_id, call, before, after, salt FROM audit_events
     WHERE ${allOf(sql, [ownSession(sql), ...(start === null ? [] : [start]), compileEventFilter(sql, filter)])}
     ORDER BY ${order.field === "seq" ? sql`` : sql`time ${direction},`} audit_events.seq ${direction} LIMIT ${limit}`;
 }

@@ -34,8 +34,8 @@ CREATE TABLE audit_events (
   call jsonb NOT NULL,
   before jsonb,
   after jsonb,
-  -- Known to the log alone: tells two logs with events of one seq apart, and makes the digest of an event impossible to guess.
-  salt uuid NOT NULL DEFAULT gen_random_uuid()
+  -- Tells two logs with events of one seq apart, and makes the digest of an event impossible to guess. Null: the event was erased.
+  salt uuid DEFAULT gen_random_uuid()
 );
 CREATE INDEX audit_events_time ON audit_events (time, seq);
 CREATE INDEX audit_events_key ON audit_events (key_id, time, seq) WHERE key_id IS NOT NULL;
@@ -123,8 +123,9 @@ $$;
 CREATE FUNCTION audit_row_changed() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
   secrets CONSTANT text[] := TG_ARGV[3:];
-  was jsonb := to_jsonb(OLD) - secrets;
-  becomes jsonb := to_jsonb(NEW) - secrets;
+  -- The identifier is text: readers of JSON may not have integers of 64 bits.
+  was jsonb := to_jsonb(OLD) - secrets || jsonb_build_object(TG_ARGV[1], to_jsonb(OLD) ->> TG_ARGV[1]);
+  becomes jsonb := to_jsonb(NEW) - secrets || jsonb_build_object(TG_ARGV[1], to_jsonb(NEW) ->> TG_ARGV[1]);
   resource_id CONSTANT text := coalesce(becomes, was) ->> TG_ARGV[1];
   verb CONSTANT text := CASE TG_OP WHEN 'INSERT' THEN 'created' WHEN 'DELETE' THEN 'deleted' ELSE TG_ARGV[2] END;
 BEGIN
@@ -286,25 +287,6 @@ CREATE TRIGGER hmac_keys_truncated_audited AFTER TRUNCATE ON hmac_keys FOR EACH 
 CREATE TRIGGER used_root_secrets_truncated_audited AFTER TRUNCATE ON used_root_secrets FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('root_secrets');
 CREATE TRIGGER accepted_databases_truncated_audited AFTER TRUNCATE ON accepted_databases FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('accepted_databases');
 CREATE TRIGGER schema_migrations_truncated_audited AFTER TRUNCATE ON schema_migrations FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('migrations');
-
--- Deletes events of the beginning of the log that are older than `cutoff`, at most `max_events`, and returns their number. For the owner only:
--- servers may not call it. What remains is the end of the log, without a gap.
-CREATE FUNCTION audit_prune(cutoff timestamptz, max_events bigint DEFAULT 1000000) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER AS $$
-DECLARE
-  first bigint;
-  pruned bigint;
-BEGIN
-  SELECT least(coalesce((SELECT seq FROM audit_events WHERE time >= cutoff ORDER BY seq LIMIT 1), max(seq) + 1), min(seq) + max_events)
-  INTO first FROM audit_events;
-  DELETE FROM audit_events WHERE seq < first;
-  GET DIAGNOSTICS pruned = ROW_COUNT;
-  IF pruned > 0 THEN
-    INSERT INTO audit_pending (action, call, after)
-    VALUES ('audit.pruned', audit_call(), jsonb_build_object('count', pruned, 'first_seq', first, 'cutoff', cutoff));
-  END IF;
-  RETURN pruned;
-END
-$$;
 
 -- The functions run as the owner: see 0006. Every role may call a new function until that is revoked.
 DO $$

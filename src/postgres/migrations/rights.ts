@@ -22,12 +22,19 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   raw_key_digests: ["SELECT"],
   audit_events: ["SELECT"],
   audit_log: ["SELECT"],
+  audit_tiles: ["SELECT"],
+  audit_tree: ["SELECT"],
+  audit_tree_key: ["SELECT", "INSERT", "UPDATE"],
 };
 
 const TABLES = Object.keys(RIGHTS);
 
 /** Functions that a server calls itself. They run as the owner. */
-export const FUNCTIONS: readonly string[] = ["audit_sequence(integer)", "audit_deny(jsonb)"];
+export const FUNCTIONS: readonly string[] = [
+  "audit_sequence(integer)",
+  "audit_deny(jsonb)",
+  "audit_grow(bigint,bigint,jsonb,text)",
+];
 
 /** The rights that a role has, lacks or does not need. */
 export interface RoleRights {

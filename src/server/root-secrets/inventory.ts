@@ -1,3 +1,4 @@
+import type { TreeKey } from "../../audit/tree/tree-key.ts";
 import type { StoredHashing } from "../../hashing/store.ts";
 import type { Database } from "../../postgres/connection/pool.ts";
 import { countDigestKeys, listUsedRootSecrets } from "../../postgres/signing/root-secret-use.ts";
@@ -15,6 +16,8 @@ export interface InventoryContext {
   readonly rings: Pick<Rings, "digest" | "signingKeyWrap" | "hashSchemeWrap">;
   readonly signingKeys: readonly SigningKeyRecord[];
   readonly hashing: StoredHashing;
+  /** The key of the audit log, which counts as a signing key; null: there is none. */
+  readonly treeKey: TreeKey | null;
   /** Milliseconds. */
   readonly now: number;
 }
@@ -23,13 +26,13 @@ const NONE = { issued: 0, imported: 0, inGrace: 0 };
 
 /** Returns the use of the current root secret, then of the other configured ones, in their order, then of those that are missing. */
 export async function takeInventory(context: InventoryContext) {
-  const { database, rings, signingKeys, hashing, now } = context;
+  const { database, rings, signingKeys, hashing, treeKey, now } = context;
   const uses = new Map(
     (await countDigestKeys(database, new Date(now))).map(({ digestKeyId, ...counts }) => [digestKeyId, counts]),
   );
   const used = await listUsedRootSecrets(database);
   const wrapped = Map.groupBy(
-    signingKeys.filter((key) => isInUse(key, now)),
+    [...signingKeys.filter((key) => isInUse(key, now)), ...(treeKey === null ? [] : [treeKey])],
     ({ wrapKeyId }) => wrapKeyId,
   );
   const hashSecrets = hashSecretsBy(hashing);

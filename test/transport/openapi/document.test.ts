@@ -30,6 +30,8 @@ test("every route has a path, and every path a route", () => {
   expect(paths.sort()).toEqual([...routes, ...others].sort());
   // It takes every method, in which no client would call it.
   expect(document.info.description).toContain("`/v2alpha1/forwardAuth`");
+  // Its responses are no JSON, and a path has any number of segments.
+  expect(document.info.description).toContain("`/v2alpha1/audit/`");
 });
 
 test("operations have unique identifiers and their service as the tag", () => {
@@ -76,6 +78,7 @@ describe("an example", () => {
       "ApiKeysService_RevokeIssuedApiKey",
       "ApiKeysService_RevokeImportedApiKey",
       "DerivedKeysService_GetJwks",
+      "AuditService_GetAuditCheckpoint",
       "Health_Alive",
     ]);
   });

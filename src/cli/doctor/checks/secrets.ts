@@ -1,5 +1,7 @@
 import { stat } from "node:fs/promises";
+import { unwrapTreeKey } from "../../../audit/tree/tree-key.ts";
 import { unwrapAffixes, unwrapHmacKey } from "../../../hashing/schemes.ts";
+import { readHead } from "../../../postgres/audit/tree-store.ts";
 import { readHashing } from "../../../postgres/hashes/hash-scheme-store.ts";
 import { readSigningKeys } from "../../../postgres/signing/signing-key-store.ts";
 import type { Config } from "../../../server/config/config.ts";
@@ -47,7 +49,8 @@ export const checkRootSecretUse: Check<DatabaseContext> = async ({ rings, databa
   if (rings === null || !hasSchema) return [];
   const signingKeys = (await readSigningKeys(database)).records;
   const hashing = (await readHashing(database)).stored;
-  return (await takeInventory({ database, rings, signingKeys, hashing, now: clock.now() })).map(evaluateUse);
+  const treeKey = (await database.run(readHead)).key;
+  return (await takeInventory({ database, rings, signingKeys, hashing, treeKey, now: clock.now() })).map(evaluateUse);
 };
 
 function evaluateUse(use: RootSecretUse): Finding {
@@ -117,6 +120,16 @@ function succeeds(unwrap: () => unknown): boolean {
     return false;
   }
 }
+
+/** Checks that the key which signs the checkpoints of the audit log can be decrypted. */
+export const checkTreeKey: Check<DatabaseContext> = async ({ rings, database, hasSchema }) => {
+  if (rings === null || !hasSchema) return [];
+  const { key } = await database.run(readHead);
+  if (key === null || succeeds(() => unwrapTreeKey(key, rings.signingKeyWrap))) return [];
+  const remedy =
+    "configure its root secret as retired. If it is lost, delete the key as the owner of the database (DELETE FROM audit_tree_key): servers create a new one";
+  return [error("the key that signs the checkpoints of the audit log cannot be unwrapped", remedy)];
+};
 
 /** Checks that the keys of HMACs, and the texts around raw keys, can be decrypted. */
 export const checkHashSecrets: Check<DatabaseContext> = async ({ rings, database, hasSchema }) => {
