@@ -98,7 +98,7 @@ const FORBIDDEN = table([
   "TRUNCATE audit_log",
   "SELECT size FROM audit_log FOR UPDATE",
   "SELECT audit_prune(now())",
-  "ALTER TABLE api_keys DISABLE TRIGGER key_updated_audited",
+  "ALTER TABLE api_keys DISABLE TRIGGER keys_updated_audited",
   "SELECT audit_erase('actor', 'mine')",
   "INSERT INTO audit_tiles VALUES (0, 0, '')",
   "UPDATE audit_tiles SET hashes = ''",
@@ -112,9 +112,9 @@ const FORBIDDEN = table([
   "DROP TRIGGER keys_created_audited ON api_keys",
   "DROP FUNCTION audit_row_changed() CASCADE",
   "CREATE OR REPLACE FUNCTION audit_call() RETURNS jsonb LANGUAGE sql AS 'SELECT ''{}''::jsonb'",
-  "CREATE OR REPLACE FUNCTION audit_key_updated() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
+  "CREATE OR REPLACE FUNCTION audit_keys_updated() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
   "CREATE OR REPLACE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag integer) LANGUAGE sql AS 'SELECT 0, 0'",
-  "ALTER FUNCTION audit_key_updated() SET search_path = pg_temp",
+  "ALTER FUNCTION audit_keys_updated() SET search_path = pg_temp",
   "ALTER ROLE CURRENT_USER SET session_replication_role = replica",
 ]);
 

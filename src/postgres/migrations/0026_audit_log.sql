@@ -153,91 +153,84 @@ BEGIN
 END
 $$;
 
--- Each row runs only the assignments of what has changed, which takes 5 µs in an update of one key and 50 µs in one of many. A single statement
--- over transition tables takes 25 µs in an update of many, but 90 in one of one key, and 450 if its session plans it again for one row.
-CREATE FUNCTION audit_key_updated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+-- Columns that change together are recorded together: with an expression for each column, the event of an update of one key takes 140 µs instead
+-- of 90. OFFSET keeps the comparisons from being repeated. A row trigger takes 5 µs for one key, but 50 for each of many instead of 20.
+-- A session keeps one plan for one key and for many: the join must not be a nested loop, and without the setting of the plan cache a session that
+-- has changed many keys at once plans the statement again for each later change, which takes 450 µs.
+CREATE FUNCTION audit_keys_updated() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
+SET enable_nestloop = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
-  was jsonb := '{}';
-  becomes jsonb := '{}';
+  call CONSTANT jsonb := audit_call();
 BEGIN
-  -- See audit_key_id_changed. A WHEN clause of the trigger would be parsed for each statement.
-  IF OLD.key_id <> NEW.key_id THEN
-    RETURN NULL;
-  END IF;
-  IF OLD.update_time IS DISTINCT FROM NEW.update_time THEN
-    was := jsonb_build_object('update_time', OLD.update_time);
-    becomes := jsonb_build_object('update_time', NEW.update_time);
-  END IF;
-  IF (OLD.revoke_time, OLD.revocation_reason, OLD.revocation_description, OLD.revoked_by)
-    IS DISTINCT FROM (NEW.revoke_time, NEW.revocation_reason, NEW.revocation_description, NEW.revoked_by) THEN
-    was := was || jsonb_build_object('revoke_time', OLD.revoke_time, 'revocation_reason', OLD.revocation_reason, 'revocation_description',
-      OLD.revocation_description, 'revoked_by', OLD.revoked_by);
-    becomes := becomes || jsonb_build_object('revoke_time', NEW.revoke_time, 'revocation_reason', NEW.revocation_reason, 'revocation_description',
-      NEW.revocation_description, 'revoked_by', NEW.revoked_by);
-  END IF;
-  IF (OLD.disable_time, OLD.disable_reason, OLD.disabled_by) IS DISTINCT FROM (NEW.disable_time, NEW.disable_reason, NEW.disabled_by) THEN
-    was := was || jsonb_build_object('disable_time', OLD.disable_time, 'disable_reason', OLD.disable_reason, 'disabled_by', OLD.disabled_by);
-    becomes := becomes || jsonb_build_object('disable_time', NEW.disable_time, 'disable_reason', NEW.disable_reason, 'disabled_by', NEW.disabled_by);
-  END IF;
-  IF (OLD.rotate_time, OLD.secret_version, OLD.digest_key_id, OLD.hint)
-    IS DISTINCT FROM (NEW.rotate_time, NEW.secret_version, NEW.digest_key_id, NEW.hint) THEN
-    was := was || jsonb_build_object('rotate_time', OLD.rotate_time, 'secret_version', OLD.secret_version, 'digest_key_id', OLD.digest_key_id,
-      'hint', OLD.hint);
-    becomes := becomes || jsonb_build_object('rotate_time', NEW.rotate_time, 'secret_version', NEW.secret_version, 'digest_key_id',
-      NEW.digest_key_id, 'hint', NEW.hint);
-  END IF;
-  IF (OLD.name, OLD.scopes, OLD.metadata, OLD.expire_time, OLD.allowed_cidrs)
-    IS DISTINCT FROM (NEW.name, NEW.scopes, NEW.metadata, NEW.expire_time, NEW.allowed_cidrs) THEN
-    IF OLD.name IS DISTINCT FROM NEW.name THEN
-      was := was || jsonb_build_object('name', OLD.name);
-      becomes := becomes || jsonb_build_object('name', NEW.name);
-    END IF;
-    IF OLD.scopes IS DISTINCT FROM NEW.scopes THEN
-      was := was || jsonb_build_object('scopes', OLD.scopes);
-      becomes := becomes || jsonb_build_object('scopes', NEW.scopes);
-    END IF;
-    IF OLD.metadata IS DISTINCT FROM NEW.metadata THEN
-      was := was || jsonb_build_object('metadata', OLD.metadata);
-      becomes := becomes || jsonb_build_object('metadata', NEW.metadata);
-    END IF;
-    IF OLD.expire_time IS DISTINCT FROM NEW.expire_time THEN
-      was := was || jsonb_build_object('expire_time', OLD.expire_time);
-      becomes := becomes || jsonb_build_object('expire_time', NEW.expire_time);
-    END IF;
-    IF OLD.allowed_cidrs IS DISTINCT FROM NEW.allowed_cidrs THEN
-      was := was || jsonb_build_object('allowed_cidrs', OLD.allowed_cidrs);
-      becomes := becomes || jsonb_build_object('allowed_cidrs', NEW.allowed_cidrs);
-    END IF;
-  END IF;
-  IF (OLD.hash_algorithm, OLD.hash_scheme_id, OLD.hash_prefix_length, OLD.adopt_before_time, OLD.adopted_expire_time, OLD.adopt_time)
-    IS DISTINCT FROM (NEW.hash_algorithm, NEW.hash_scheme_id, NEW.hash_prefix_length, NEW.adopt_before_time, NEW.adopted_expire_time,
-      NEW.adopt_time) THEN
-    was := was || jsonb_build_object('hash_algorithm', OLD.hash_algorithm, 'hash_scheme_id', OLD.hash_scheme_id, 'hash_prefix_length',
-      OLD.hash_prefix_length, 'adopt_before_time', OLD.adopt_before_time, 'adopted_expire_time', OLD.adopted_expire_time, 'adopt_time',
-      OLD.adopt_time);
-    becomes := becomes || jsonb_build_object('hash_algorithm', NEW.hash_algorithm, 'hash_scheme_id', NEW.hash_scheme_id, 'hash_prefix_length',
-      NEW.hash_prefix_length, 'adopt_before_time', NEW.adopt_before_time, 'adopted_expire_time', NEW.adopted_expire_time, 'adopt_time',
-      NEW.adopt_time);
-  END IF;
-  IF (OLD.kind, OLD.actor_id, OLD.create_time, OLD.created_by, OLD.restricted_to_actor_ids)
-    IS DISTINCT FROM (NEW.kind, NEW.actor_id, NEW.create_time, NEW.created_by, NEW.restricted_to_actor_ids) THEN
-    was := was || jsonb_build_object('kind', OLD.kind, 'actor_id', OLD.actor_id, 'create_time', OLD.create_time, 'created_by', OLD.created_by,
-      'restricted_to_actor_ids', OLD.restricted_to_actor_ids);
-    becomes := becomes || jsonb_build_object('kind', NEW.kind, 'actor_id', NEW.actor_id, 'create_time', NEW.create_time, 'created_by',
-      NEW.created_by, 'restricted_to_actor_ids', NEW.restricted_to_actor_ids);
-  END IF;
-  IF becomes = '{}' AND (OLD.digest, OLD.previous_secrets) IS NOT DISTINCT FROM (NEW.digest, NEW.previous_secrets) THEN
-    RETURN NULL;
-  END IF;
-  INSERT INTO audit_pending (action, key_id, actor_id, call, before, after) VALUES (
-    CASE
-      WHEN OLD.revoke_time IS DISTINCT FROM NEW.revoke_time THEN 'key.revoked'
-      WHEN OLD.adopt_time IS DISTINCT FROM NEW.adopt_time THEN 'key.adopted'
-      WHEN OLD.digest <> NEW.digest THEN 'key.rotated'
-      WHEN OLD.disable_time IS NULL AND NEW.disable_time IS NOT NULL THEN 'key.disabled'
-      WHEN OLD.disable_time IS NOT NULL AND NEW.disable_time IS NULL THEN 'key.enabled'
+  INSERT INTO audit_pending (action, key_id, actor_id, call, before, after)
+  SELECT CASE
+      WHEN becomes.revoke_time IS DISTINCT FROM was.revoke_time THEN 'key.revoked'
+      WHEN becomes.adopt_time IS DISTINCT FROM was.adopt_time THEN 'key.adopted'
+      WHEN changed.digest THEN 'key.rotated'
+      WHEN was.disable_time IS NULL AND becomes.disable_time IS NOT NULL THEN 'key.disabled'
+      WHEN was.disable_time IS NOT NULL AND becomes.disable_time IS NULL THEN 'key.enabled'
       ELSE 'key.updated' END,
-    NEW.key_id, NEW.actor_id, audit_call(), was, becomes);
+    key_id, becomes.actor_id, call,
+        CASE WHEN changed.times THEN jsonb_build_object('update_time', was.update_time) ELSE '{}' END
+        || CASE WHEN changed.revocation THEN jsonb_build_object('revoke_time', was.revoke_time, 'revocation_reason', was.revocation_reason,
+          'revocation_description', was.revocation_description, 'revoked_by', was.revoked_by) ELSE '{}' END
+        || CASE WHEN changed.disabling THEN jsonb_build_object('disable_time', was.disable_time, 'disable_reason', was.disable_reason,
+          'disabled_by', was.disabled_by) ELSE '{}' END
+        || CASE WHEN changed.secret THEN jsonb_build_object('rotate_time', was.rotate_time, 'secret_version', was.secret_version, 'digest_key_id',
+          was.digest_key_id, 'hint', was.hint) ELSE '{}' END
+        || CASE WHEN changed.adoption THEN jsonb_build_object('hash_algorithm', was.hash_algorithm, 'hash_scheme_id', was.hash_scheme_id,
+          'hash_prefix_length', was.hash_prefix_length, 'adopt_before_time', was.adopt_before_time, 'adopted_expire_time', was.adopted_expire_time,
+          'adopt_time', was.adopt_time) ELSE '{}' END
+        || CASE WHEN changed.name THEN jsonb_build_object('name', was.name) ELSE '{}' END
+        || CASE WHEN changed.scopes THEN jsonb_build_object('scopes', was.scopes) ELSE '{}' END
+        || CASE WHEN changed.metadata THEN jsonb_build_object('metadata', was.metadata) ELSE '{}' END
+        || CASE WHEN changed.expiry THEN jsonb_build_object('expire_time', was.expire_time) ELSE '{}' END
+        || CASE WHEN changed.addresses THEN jsonb_build_object('allowed_cidrs', was.allowed_cidrs) ELSE '{}' END
+        || CASE WHEN changed.immutable THEN jsonb_build_object('kind', was.kind, 'actor_id', was.actor_id, 'create_time', was.create_time,
+          'created_by', was.created_by, 'restricted_to_actor_ids', was.restricted_to_actor_ids) ELSE '{}' END,
+        CASE WHEN changed.times THEN jsonb_build_object('update_time', becomes.update_time) ELSE '{}' END
+        || CASE WHEN changed.revocation THEN jsonb_build_object('revoke_time', becomes.revoke_time, 'revocation_reason', becomes.revocation_reason,
+          'revocation_description', becomes.revocation_description, 'revoked_by', becomes.revoked_by) ELSE '{}' END
+        || CASE WHEN changed.disabling THEN jsonb_build_object('disable_time', becomes.disable_time, 'disable_reason', becomes.disable_reason,
+          'disabled_by', becomes.disabled_by) ELSE '{}' END
+        || CASE WHEN changed.secret THEN jsonb_build_object('rotate_time', becomes.rotate_time, 'secret_version', becomes.secret_version,
+          'digest_key_id', becomes.digest_key_id, 'hint', becomes.hint) ELSE '{}' END
+        || CASE WHEN changed.adoption THEN jsonb_build_object('hash_algorithm', becomes.hash_algorithm, 'hash_scheme_id', becomes.hash_scheme_id,
+          'hash_prefix_length', becomes.hash_prefix_length, 'adopt_before_time', becomes.adopt_before_time, 'adopted_expire_time',
+          becomes.adopted_expire_time, 'adopt_time', becomes.adopt_time) ELSE '{}' END
+        || CASE WHEN changed.name THEN jsonb_build_object('name', becomes.name) ELSE '{}' END
+        || CASE WHEN changed.scopes THEN jsonb_build_object('scopes', becomes.scopes) ELSE '{}' END
+        || CASE WHEN changed.metadata THEN jsonb_build_object('metadata', becomes.metadata) ELSE '{}' END
+        || CASE WHEN changed.expiry THEN jsonb_build_object('expire_time', becomes.expire_time) ELSE '{}' END
+        || CASE WHEN changed.addresses THEN jsonb_build_object('allowed_cidrs', becomes.allowed_cidrs) ELSE '{}' END
+        || CASE WHEN changed.immutable THEN jsonb_build_object('kind', becomes.kind, 'actor_id', becomes.actor_id, 'create_time',
+          becomes.create_time, 'created_by', becomes.created_by, 'restricted_to_actor_ids', becomes.restricted_to_actor_ids) ELSE '{}' END
+  FROM was JOIN becomes USING (key_id)
+  CROSS JOIN LATERAL (
+    SELECT
+        becomes.update_time IS DISTINCT FROM was.update_time AS times,
+        (becomes.revoke_time, becomes.revocation_reason, becomes.revocation_description, becomes.revoked_by) IS DISTINCT FROM (was.revoke_time,
+          was.revocation_reason, was.revocation_description, was.revoked_by) AS revocation,
+        (becomes.disable_time, becomes.disable_reason, becomes.disabled_by) IS DISTINCT FROM (was.disable_time, was.disable_reason,
+          was.disabled_by) AS disabling,
+        (becomes.rotate_time, becomes.secret_version, becomes.digest_key_id, becomes.hint) IS DISTINCT FROM (was.rotate_time, was.secret_version,
+          was.digest_key_id, was.hint) AS secret,
+        (becomes.hash_algorithm, becomes.hash_scheme_id, becomes.hash_prefix_length, becomes.adopt_before_time, becomes.adopted_expire_time,
+          becomes.adopt_time) IS DISTINCT FROM (was.hash_algorithm, was.hash_scheme_id, was.hash_prefix_length, was.adopt_before_time,
+          was.adopted_expire_time, was.adopt_time) AS adoption,
+        becomes.name IS DISTINCT FROM was.name AS name,
+        becomes.scopes IS DISTINCT FROM was.scopes AS scopes,
+        becomes.metadata IS DISTINCT FROM was.metadata AS metadata,
+        becomes.expire_time IS DISTINCT FROM was.expire_time AS expiry,
+        becomes.allowed_cidrs IS DISTINCT FROM was.allowed_cidrs AS addresses,
+        (becomes.kind, becomes.actor_id, becomes.create_time, becomes.created_by, becomes.restricted_to_actor_ids) IS DISTINCT FROM (was.kind,
+          was.actor_id, was.create_time, was.created_by, was.restricted_to_actor_ids) AS immutable,
+        becomes.digest IS DISTINCT FROM was.digest AS digest,
+        becomes.previous_secrets IS DISTINCT FROM was.previous_secrets AS grace
+    OFFSET 0
+  ) AS changed
+  WHERE changed.times OR changed.revocation OR changed.disabling OR changed.secret OR changed.adoption OR changed.name OR changed.scopes
+    OR changed.metadata OR changed.expiry OR changed.addresses OR changed.immutable OR changed.digest OR changed.grace;
   RETURN NULL;
 END
 $$;
@@ -257,13 +250,8 @@ CREATE TRIGGER key_id_changed_audited AFTER UPDATE OF key_id ON api_keys
 FOR EACH ROW WHEN (OLD.key_id <> NEW.key_id) EXECUTE FUNCTION audit_key_id_changed(
   'digest', 'previous_secrets', 'other_digests', 'hash_parameters', 'request_id', 'request_fingerprint', 'last_used_time');
 CREATE TRIGGER keys_created_audited AFTER INSERT ON api_keys REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_created();
--- Not of last_used_time, which verifications advance for many keys at once.
-CREATE TRIGGER key_updated_audited AFTER UPDATE OF
-  kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time, rotate_time, revoke_time, revocation_reason,
-  revocation_description, revoked_by, disable_time, disable_reason, disabled_by, secret_version, digest, digest_key_id, previous_secrets,
-  allowed_cidrs, restricted_to_actor_ids, created_by, hash_algorithm, hash_scheme_id, hash_prefix_length, adopt_before_time, adopted_expire_time,
-  adopt_time
-ON api_keys FOR EACH ROW EXECUTE FUNCTION audit_key_updated();
+CREATE TRIGGER keys_updated_audited AFTER UPDATE ON api_keys REFERENCING OLD TABLE AS was NEW TABLE AS becomes
+FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_updated();
 CREATE TRIGGER keys_deleted_audited AFTER DELETE ON api_keys REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION audit_keys_deleted(
   'digest', 'previous_secrets', 'other_digests', 'hash_parameters', 'request_id', 'request_fingerprint', 'last_used_time');
 CREATE TRIGGER keys_truncated_audited AFTER TRUNCATE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION audit_truncated('keys');
