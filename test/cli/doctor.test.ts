@@ -436,7 +436,7 @@ describe("secrets", () => {
     );
     const needed = { KEYHOLD_ROOT_SECRET: OTHER, ...retired(ROOT_SECRET) };
     expect((await found("root_secret_use", needed))[1]).toMatch(
-      /^ok root secret \w+ \(retired\): 1 issued .* 1 signing keys$/,
+      /^ok root secret \w+ \(retired\): 1 issued .* 2 signing keys$/,
     );
   });
 

@@ -82,6 +82,8 @@ const CALLS = table<Row>([
     listHmacKeys: () => client.hmacKeys.listHmacKeys({}),
     listAuditEvents: () => client.audit.listAuditEvents({}),
     getAuditEvent: () => client.audit.getAuditEvent({ seq: 0n }),
+    getAuditCheckpoint: () => client.audit.getAuditCheckpoint({}),
+    getAuditProof: () => client.audit.getAuditProof({ seq: 0n }),
     createHmacKey: () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
   }),
   ...rows(issued, {

@@ -316,6 +316,9 @@ test("no table contains a secret", async () => {
     "audit_events",
     "audit_log",
     "audit_pending",
+    "audit_tiles",
+    "audit_tree",
+    "audit_tree_key",
     "bulk_changes",
     "creators",
     "hash_prefix_lengths",
@@ -375,7 +378,7 @@ test("no span contains a secret", () => {
 });
 
 /** Whether calls of an RPC may concern one key; a batch import of one item does. */
-const isAboutOne = (name: string) => !/^(List|BatchVerify|Bulk|GetJwks)|HmacKey|AuditEvent/.test(name);
+const isAboutOne = (name: string) => !/^(List|BatchVerify|Bulk|GetJwks)|HmacKey|Audit/.test(name);
 
 const VERDICTS = ["INSUFFICIENT_SCOPE", "VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
 

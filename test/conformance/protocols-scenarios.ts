@@ -62,7 +62,7 @@ const HMAC_KEY = { hmacKeyId: "hmac-key", key: "c2VjcmV0", encoding: TextEncodin
 const firstEvent = {
   ...{ seq: "0", time: "<time>", action: "migration.created", resource_id: "audit_log", key_id: "", actor_id: "" },
   caller: expect.objectContaining({ method: "local", key_id: "", issuer: "" }),
-  ...{ rpc: "", peer_ip: "", client_ip: "", user_agent: "", call_id: "", request_id: "", reason: "" },
+  ...{ rpc: "", peer_ip: "", client_ip: "", user_agent: "", call_id: "", request_id: "", reason: "", salt: "<id>" },
   ...{ node: expect.any(String), changes: expect.arrayContaining([{ field: "name", after: "audit_log" }]) },
 };
 
@@ -574,6 +574,18 @@ export const SCENARIOS: readonly Scenario[] = [
     "returns the events that match",
     (call) => call(auditEvents.listAuditEvents, { filter: "seq=0" }),
     { audit_events: [firstEvent], next_page_token: "" },
+  ),
+  scenario(
+    auditEvents.getAuditCheckpoint,
+    "returns a signed note and its key",
+    (call) => call(auditEvents.getAuditCheckpoint, {}),
+    { checkpoint: expect.stringMatching(/^keyhold\/.*\n\d+\n/), verifier_key: expect.stringMatching(/^keyhold\//) },
+  ),
+  scenario(
+    auditEvents.getAuditProof,
+    "returns the hashes that lead to the root",
+    (call) => call(auditEvents.getAuditProof, { seq: 0n, treeSize: 2n }),
+    { tree_size: "2", entry: expect.stringMatching(/^{"action":/), hashes: [expect.stringMatching(/^[\w+/]{43}=$/)] },
   ),
   scenario(Health.method.check, "says that the server serves", (call) => call(Health.method.check, {}), {
     status: "SERVING",

@@ -175,6 +175,8 @@ export function requests(
     ["ListAuditEvents", { filter: `key_id="${key_id}"` }],
     ["ListAuditEvents", { filter: `call_id="${raw}"`, page_token: raw }],
     ["GetAuditEvent", { seq: "0" }],
+    ["GetAuditCheckpoint", {}],
+    ["GetAuditProof", { seq: "0" }],
     ["GetJwks", {}],
     ["RotateIssuedApiKey", { key_id, grace_period: "1h" }],
     ["RotateIssuedApiKey", { key_id, grace_period: "1 hour" }],

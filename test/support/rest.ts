@@ -57,6 +57,8 @@ export const paths = {
   keys: "/v2alpha1/admin/apiKeys",
   selfRevoke: "/v2alpha1/apiKeys:selfRevoke",
   auditEvents: "/v2alpha1/admin/auditEvents",
+  auditCheckpoint: "/v2alpha1/admin/auditCheckpoint",
+  auditProof: "/v2alpha1/admin/auditProof",
   jwks: "/v2alpha1/derivedKeys/jwks.json",
 } as const;
 

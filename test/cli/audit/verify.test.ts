@@ -173,3 +173,39 @@ test("verify fails if another key has signed", async () => {
 test("the log is verified after all that", async () => {
   expect((await audit("verify")).code).toBe(0);
 });
+
+test("a log with erased events is verified, and one with others that look like it is not", async () => {
+  const [row] =
+    await suite.sql`SELECT audit_erase('caller', caller)::int AS erased FROM audit_events WHERE seq = ${EVENT}`;
+  expect(row?.erased).toBeGreaterThan(600);
+  const { erased } = JSON.parse(await printed("verify", "--json"));
+  expect(erased).toBe(row?.erased);
+  expect(await printed("get", String(EVENT))).not.toContain("caller");
+  const forge = async (change: string, message: string) => {
+    await suite.sql.unsafe(`UPDATE audit_events SET ${change} WHERE seq = (SELECT max(seq) FROM audit_events)`);
+    expect(await audit("verify")).toMatchObject({ code: 1, stderr: expect.stringContaining(message) });
+  };
+  await record(1);
+  await printed("checkpoint");
+  await forge("salt = NULL", "has no salt, but it was not erased");
+  await forge(
+    `after = NULL, actor_id = NULL, resource_id = NULL, caller = '', call = '{"caller": ""}'`,
+    `${erased + 1} events have no content, and the log has the erasure of ${erased} (audit.erased)`,
+  );
+  await suite.sql`SELECT audit_erase('caller', caller) FROM audit_events WHERE action = 'key.issued' LIMIT 1`;
+});
+
+test("a pruned log is verified against a checkpoint from before, and one that lost its beginning is not", async () => {
+  const before = await keepCheckpoint();
+  await suite.sql`SELECT audit_prune(now() + interval '1 hour', 300)`;
+  const text = await printed("verify", "--checkpoint", before.file);
+  expect(text).toContain("Of the first 256, which were pruned, only the hashes are left.");
+  expect(text).toContain(`Its first ${before.size} are those of ${before.file}.`);
+  for (const [seq, message] of [
+    [512, "the events before 512 are missing, and the log has no event audit.pruned about them"],
+    [513, "event 512 is missing"],
+  ] as const) {
+    await suite.sql`DELETE FROM audit_events WHERE seq < ${seq}`;
+    expect(await audit("verify")).toMatchObject({ code: 1, stdout: "", stderr: `keyhold: ${message}\n` });
+  }
+});

@@ -67,6 +67,8 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [hmacKeys.deleteHmacKey, ({ hmac_key_id }) => ({ method: "DELETE", path: `${paths.hmacKeys}/${hmac_key_id}` })],
   [audit.listAuditEvents, (query) => ({ method: "GET", path: paths.auditEvents, query })],
   [audit.getAuditEvent, ({ seq = "0" }) => ({ method: "GET", path: `${paths.auditEvents}/${seq}` })],
+  [audit.getAuditCheckpoint, () => ({ method: "GET", path: paths.auditCheckpoint })],
+  [audit.getAuditProof, (query) => ({ method: "GET", path: paths.auditProof, query })],
   [keys.getApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.keys}/${key_id}` })],
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
   [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],
