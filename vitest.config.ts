@@ -14,13 +14,13 @@ export const LONG_TESTS = [
   "test/upgrade/fixture.test.ts",
   // Databases that do not answer, that changed their primary, or without notifications; two servers with different root secrets.
   "test/durability/{hung-backend,lost-responses,outage-log,races-root-secrets,unresponsive-database}.test.ts",
-  "test/cluster/{adoption-outages,failover,stale,unconfirmed,without-notifications}.test.ts",
+  "test/cluster/{adoption-outages,expiry,failover,stale,unconfirmed,without-notifications}.test.ts",
   "test/conformance/rotation-of-root-secret.test.ts",
   "test/cli/{doctor-failover,unreachable}.test.ts",
   // Clusters that lose leases or clocks, and races of imports on three nodes; the model of the protocol.
   "test/cluster/{clocks,hash-imports,membership,model}.test.ts",
   // Connections that are cut under load, concurrent inserts of several servers, plans of large tables.
-  "test/postgres/{audit-plans,batch-inserts,insert,list-plans,point-plans,pool,primary}.test.ts",
+  "test/postgres/{audit-plans,batch-inserts,expiry-events,insert,list-plans,point-plans,pool,primary}.test.ts",
   // Every setting of sessions, in every place.
   "test/server/session-settings.test.ts",
   // Many runs of a command.

@@ -1,6 +1,7 @@
 import { AuditFeed } from "../audit/feed.ts";
 import { integrate } from "../audit/tree/tree.ts";
 import { systemMonotonic } from "../lib/clock.ts";
+import { recordExpiry } from "../postgres/audit/expiry.ts";
 import type { Jobs } from "./jobs.ts";
 import type { Instruments } from "./metrics.ts";
 import type { Resources } from "./resources.ts";
@@ -64,4 +65,25 @@ export function startAuditJob(
     if (size === null) runSoon();
     else if (feed.isBehind(size)) run();
   };
+}
+
+/** Starts the job that records which keys expire soon or have expired, at these times before the expiry. */
+export function startExpiryJob(
+  jobs: Jobs,
+  warnings: readonly number[],
+  { database, coherence }: Resources,
+  { expiry }: Instruments,
+): void {
+  jobs.start({
+    name: "expiry",
+    interval: 1_000,
+    failureMessage: "expiries of keys could not be recorded yet",
+    run: async () => {
+      const { expiring, expired, lag } = await recordExpiry(database, warnings);
+      expiry.events.expiring += expiring;
+      expiry.events.expired += expired;
+      expiry.lag = lag;
+      if (expiring + expired > 0) coherence.onAuditLog(null);
+    },
+  });
 }

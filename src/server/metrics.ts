@@ -34,6 +34,8 @@ export class Instruments {
   expiringTokens: { readonly expiring: number; readonly expired: number } | null = null;
   /** `lag` is in milliseconds; `behind`: events that the log has and its tree does not have. */
   readonly audit = { events: 0, lag: 0, integrated: 0, behind: 0 };
+  /** `lag` is in milliseconds. */
+  readonly expiry = { events: { expiring: 0, expired: 0 }, lag: 0 };
   readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
   readonly denials = new Denials();
@@ -83,7 +85,7 @@ export function metricsOf(measured: Measured): AnyFamily[] {
   ];
 }
 
-function auditMetrics({ feed, meters: { audit, denials } }: Measured): Family[] {
+function auditMetrics({ feed, meters: { audit, expiry, denials } }: Measured): Family[] {
   return [
     counter("keyhold_audit_events_total", "Events that this server has added to the audit log.", () => audit.events),
     gauge(
@@ -107,6 +109,16 @@ function auditMetrics({ feed, meters: { audit, denials } }: Measured): Family[] 
       () => audit.behind,
     ),
     gauge("keyhold_audit_watchers", "Calls of WatchAuditEvents.", () => feed.watchers),
+    counter(
+      "keyhold_expiry_events_total",
+      "Events that this server has recorded of keys that expire soon or have expired.",
+      () => samples("kind", expiry.events),
+    ),
+    gauge(
+      "keyhold_expiry_lag_seconds",
+      "How long the oldest event of an expiry that is not recorded yet has been due.",
+      () => seconds(expiry.lag),
+    ),
   ];
 }
 

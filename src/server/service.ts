@@ -23,7 +23,7 @@ import { recentCredentials } from "../verify/cache/recent-credentials.ts";
 import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
 import { createApi, createVerifyContext, reserved, strictly } from "./api.ts";
-import { createAuditFeed, startAuditJob } from "./audit.ts";
+import { createAuditFeed, startAuditJob, startExpiryJob } from "./audit.ts";
 import { configuredGuard, createLimiters } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
 import { gatewayOptions } from "./gateways.ts";
@@ -124,7 +124,7 @@ export async function serve(
     bodyBudget: new BodyBudget(config.requestBufferBytes ?? defaultRequestBuffer(options.workers?.().configured)),
     ...options,
   });
-  const jobs = startJobs(resources, feed, signing, lastUsed, meters, logger);
+  const jobs = startJobs(config, resources, feed, signing, lastUsed, meters, logger);
   onFailure.defer(() => jobs.stop());
   const close = async () => {
     isStopping = true;
@@ -189,6 +189,7 @@ function staleVerdicts(
 }
 
 function startJobs(
+  { expiryWarnings }: Config,
   resources: Resources,
   feed: AuditFeed,
   signing: Signing,
@@ -221,6 +222,7 @@ function startJobs(
     run: async () => void (await hashing.removeUnused()),
   });
   startAuditJob(jobs, feed, resources, meters);
+  startExpiryJob(jobs, expiryWarnings, resources, meters);
   const readAdminTokens = jobs.start({
     name: "admin_tokens",
     interval: 600_000,

@@ -3,6 +3,7 @@ import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FeedSession } from "../../src/cluster/change-feed.ts";
 import type { BulkOperation, BulkSelection, NewBulkOperation } from "../../src/keys/ports.ts";
+import { recordExpiry } from "../../src/postgres/audit/expiry.ts";
 import { acceptDatabase } from "../../src/postgres/cluster/accepted-databases.ts";
 import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/cluster/leases.ts";
@@ -228,6 +229,7 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "EXECUTE on FUNCTION audit_grow(bigint,bigint,jsonb,text)": () =>
     tree().grow({ from: 1_000_000, to: 1_000_001, tiles: [], checkpoint: "" }),
   "EXECUTE on FUNCTION audit_deny(jsonb)": () => resources.audit.store.deny([]),
+  "EXECUTE on FUNCTION audit_expiry(interval[],integer)": () => recordExpiry(resources.database, []),
   "EXECUTE on FUNCTION audit_sequence(integer)": () => resources.audit.store.sequence(),
 };
 

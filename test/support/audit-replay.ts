@@ -45,6 +45,9 @@ const TABLES: Readonly<Record<string, AuditedTable>> = {
 /** The first migration with events: its own insertion. */
 const FIRST_MIGRATION = 26;
 
+/** Events that change no row. */
+const WITHOUT_CHANGE = new Set(["call.denied", "key.expiring", "key.expired"]);
+
 /** Rows by `<kind> <id>`, such as `key 0198b2a4-…`. */
 type Rows = Map<string, RecordedRow>;
 
@@ -68,7 +71,8 @@ export async function replayAuditLog(sql: Sql, begin: "empty" | "with rows" = "e
         UNION ALL SELECT NULL, id, action, key_id, resource_id, call, before, after FROM audit_pending) AS event
       ORDER BY event.seq, event.id`;
     const stored = await readTables(snapshot);
-    const { rows, violations } = replay(events, begin === "empty" ? new Map() : undo(events, stored));
+    const changes = events.filter(({ action }) => !WITHOUT_CHANGE.has(action));
+    const { rows, violations } = replay(changes, begin === "empty" ? new Map() : undo(changes, stored));
     return {
       events,
       violations: [
@@ -103,7 +107,6 @@ function replay(events: readonly StoredEvent[], rows: Rows): { rows: Rows; viola
   const violations: string[] = [];
   for (const event of events) {
     const { seq, action, before, after } = event;
-    if (action === "call.denied") continue;
     if (action.endsWith("s.truncated")) {
       const kind = action.replace("s.truncated", " ");
       for (const name of rows.keys()) if (name.startsWith(kind)) rows.delete(name);

@@ -9,9 +9,12 @@ const VERSION = "1.1.0";
 /** API Activity of the category Application Activity: https://schema.ocsf.io/1.1.0/classes/api_activity */
 const [CATEGORY, CLASS] = [6, 6003];
 
+const OTHER = 99;
+
 /** Ids of activities by the verb of an action. A call that was denied may have been any. */
 const ACTIVITIES: Readonly<Record<string, number>> = {
   ...{ denied: 0, issued: 1, imported: 1, created: 1, deleted: 4, truncated: 4, pruned: 4 },
+  ...{ expiring: OTHER, expired: OTHER },
 };
 
 /** Every other action changes something. */
@@ -27,6 +30,7 @@ export function apiActivity(event: AuditEvent): JsonObject {
   const uid = keyId || resourceId;
   const attributes = withoutEmpty({
     ...{ category_uid: CATEGORY, class_uid: CLASS, activity_id: activity, type_uid: CLASS * 100 + activity },
+    activity_name: activity === OTHER ? verb : "",
     ...{ severity_id: 1, severity: "Informational" },
     ...(verb === "denied" ? { status_id: 2, status: "Failure" } : { status_id: 1, status: "Success" }),
     status_detail: event.reason,

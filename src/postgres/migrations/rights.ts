@@ -34,6 +34,7 @@ export const FUNCTIONS: readonly string[] = [
   "audit_sequence(integer)",
   "audit_deny(jsonb)",
   "audit_grow(bigint,bigint,jsonb,text)",
+  "audit_expiry(interval[],integer)",
 ];
 
 /** The rights that a role has, lacks or does not need. */

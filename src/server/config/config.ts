@@ -138,6 +138,8 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
       defaultKeyTtl: optional("KEYHOLD_DEFAULT_KEY_TTL", parseDuration),
     },
     tokenLimits: toTokenLimits(get("KEYHOLD_MAX_TOKEN_TTL"), get("KEYHOLD_ALLOWED_CLAIMS")),
+    /** Times before the expiry of a key at which a warning is recorded, in milliseconds. */
+    expiryWarnings: toExpiryWarnings(get("KEYHOLD_EXPIRY_WARNINGS")),
     /** Algorithm of new signing keys; null: that of the active key, EdDSA for the first one. */
     signingAlgorithm: optional("KEYHOLD_SIGNING_ALGORITHM", (text, name) => oneOf(name, text, ALGORITHM_NAMES)),
     /** Empty if not configured; the server then listens on loopback only. */
@@ -226,6 +228,18 @@ export function toWorkers(name: string, text: string): number | "auto" {
 /** The default exceeds what honest clients need, even some thousand behind one proxy. */
 function toRate(name: string, text = "100"): number | null {
   return text === "off" ? null : integer(name, text, 1, 1_000_000, "must be off or a whole number");
+}
+
+/** In milliseconds. */
+const WARNING_BOUNDS: DurationBounds = { min: 60_000, max: 366 * 86_400_000 };
+
+const MAX_WARNINGS = 10;
+
+function toExpiryWarnings(text = "30d,7d,1d"): readonly number[] {
+  const name = "KEYHOLD_EXPIRY_WARNINGS";
+  const warnings = text === "off" ? [] : list(text).map((one) => parseDuration(one, name, WARNING_BOUNDS));
+  if (warnings.length > MAX_WARNINGS) throw invalidArgument(name, `must have at most ${MAX_WARNINGS} durations`);
+  return warnings;
 }
 
 /** Default: the port after that of the service, or a free one if that is unknown or the last. */
