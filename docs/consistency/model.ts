@@ -23,8 +23,16 @@ export interface Protocol {
   readonly used: number;
   /** Ticks for which others wait for a lease that is not renewed. */
   readonly waited: number;
-  /** What was cached, and reads in flight, are dropped when a node has joined. */
-  readonly dropAtJoin: boolean;
+  /** What becomes of what was cached, and of reads in flight, when a node has joined: keys in the log, everything, or nothing is dropped. */
+  readonly atJoin: "read the log" | "drop" | "keep";
+  /** The log is read if the node was on the same server before, or in any case. */
+  readonly logOf: "same server" | "any server";
+  /** All events are numbered before the log is read. */
+  readonly sequence: boolean;
+  /** The log is read after the node listens and has its row, or before. */
+  readonly logRead: "after joining" | "before joining";
+  /** The log is read from the position of the last session that had a lease, or of the last session. */
+  readonly positionOf: "last lease" | "last session";
   /** A read that is in flight when the key changes is not cached, and later calls do not join it. */
   readonly guardFills: boolean;
   /** A read is used only if the server of the feed answered it. */
@@ -55,7 +63,11 @@ export const PROTOCOL: Protocol = {
   leaseFrom: "sent",
   used: 1,
   waited: 2,
-  dropAtJoin: true,
+  atJoin: "read the log",
+  logOf: "same server",
+  sequence: true,
+  logRead: "after joining",
+  positionOf: "last lease",
   guardFills: true,
   readIdentity: true,
   withoutLease: "later renewal",
@@ -79,9 +91,13 @@ export interface World {
   readonly oldPrimary: "waits" | "accepts";
   /**
    * Together: both nodes on S1. Split: S2 is promoted, A is there, and B is on S1 and has the key cached. Alone: B is not there yet. The
-   * latter two are shorter ways to some counterexamples.
+   * latter two are shorter ways to some counterexamples, like the next two. Cut off: B is not there any more, and has the key cached; A renews no lease.
+   * Lost change: the same, S2 is promoted and A is there, and what B has cached was committed on S1 alone: as if the key was disabled on both, and
+   * then enabled on S1.
    */
-  readonly start: "together" | "split" | "alone";
+  readonly start: "together" | "split" | "alone" | "cut off" | "lost change";
+  /** Whether S2 may be promoted. */
+  readonly failover: boolean;
   /** Sessions of A and of B, and renewals in each. */
   readonly sessions: readonly [number, number];
   readonly renewals: number;
@@ -95,6 +111,7 @@ export const WORLD: World = {
   connections: "any",
   oldPrimary: "waits",
   start: "together",
+  failover: true,
   sessions: [2, 2],
   renewals: 1,
   changes: 1,
@@ -104,6 +121,9 @@ export const WORLD: World = {
 /** What a server has committed, visible to every statement. */
 interface Tables {
   readonly isRevoked: boolean;
+  /** Events of the audit log, each committed with a change of the key, and how many of them have a number. */
+  readonly events: number;
+  readonly size: number;
   /** The table `nodes`, by node. */
   readonly leases: readonly (Lease | null)[];
 }
@@ -119,7 +139,17 @@ type Notification =
   | { readonly type: "barrier"; readonly session: number; readonly number: number }
   /** By the other node: its session, which is its lease as well. */
   | { readonly type: "acknowledgement"; readonly session: number; readonly number: number }
-  | { readonly type: "echo"; readonly number: number };
+  | { readonly type: "echo"; readonly number: number }
+  /** Of the audit log. */
+  | { readonly type: "log"; readonly size: number };
+
+/** Whether the events from a position of the log on are to be numbered, are to be read, or have the key. */
+type Missed = "to number" | "to read" | "nothing" | "the key" | "unknown";
+
+interface Position {
+  readonly server: Server;
+  readonly size: number;
+}
 
 interface Node {
   /** The server that the feed is connected to; null: no session. */
@@ -130,6 +160,11 @@ interface Node {
   readonly queue: readonly Notification[];
   /** Whether the first renewal of the session is yet to be granted. */
   readonly isJoining: boolean;
+  /** The size of the log by the last notification of the session. */
+  readonly size: number;
+  /** What the cache reflects, from the last session that had a lease; null while there is one, and if it is unknown. */
+  readonly known: Position | null;
+  readonly missed: Missed;
   /** Ticks for which the lease is still used. */
   readonly lease: number;
   /** Whether a renewal was granted in this session that may have been sent after a verify of the kind that counts began. */
@@ -206,13 +241,17 @@ const NODES = ["A", "B"];
 const otherOf = (i: number) => 1 - i;
 
 /** Both nodes have a session and a lease that was granted this moment; nothing is cached. */
-function initial({ used }: Protocol, { start, changes, cancels }: World): State {
-  const tables: Tables = { isRevoked: false, leases: NODES.map(() => ({ session: 1, renewals: 0 })) };
+function initial({ used, logRead }: Protocol, { start, renewals, changes, cancels }: World): State {
+  const leases = NODES.map(() => ({ session: 1, renewals: 0 }));
+  const tables: Tables = { isRevoked: false, events: 0, size: 0, leases };
   const node: Node = {
     feed: "S1",
     session: 1,
     queue: [],
     isJoining: false,
+    size: 0,
+    known: null,
+    missed: "unknown",
     lease: used,
     isProven: false,
     cache: "nothing",
@@ -230,6 +269,15 @@ function initial({ used }: Protocol, { start, changes, cancels }: World): State 
       { ...node, cache: "live" },
     ];
     return { isPromoted: true, S1: tables, S2, nodes, ...rest };
+  }
+  const known: Position = { server: "S1", size: 0 };
+  const cutOff: Node = { ...node, feed: null, lease: 0, cache: "live", known, missed: firstMissed(logRead) };
+  if (start === "cut off")
+    return { isPromoted: false, S1: tables, S2: tables, nodes: [{ ...node, renewals }, cutOff], ...rest };
+  if (start === "lost change") {
+    const S2 = withLease({ ...tables, isRevoked: true }, 0, { session: 2, renewals: 0 });
+    const nodes: Node[] = [{ ...node, feed: "S2", session: 2 }, cutOff];
+    return { isPromoted: true, S1: { ...tables, events: 1 }, S2, nodes, ...rest };
   }
   const isAlone = start === "alone";
   const S1 = isAlone ? withLease(tables, 1, null) : tables;
@@ -264,6 +312,10 @@ const GOALS: Readonly<Record<string, (state: State) => boolean>> = {
     isAnswered && nodes.every((node) => node.feed === "S2" && isServing(node) && node.cache === "revoked"),
   "a verify without a lease is answered after a renewal": ({ nodes }) =>
     nodes.some(({ isProven, lease, cache }) => isProven && lease === 0 && cache === "revoked"),
+  "a live key stays cached until the next lease": ({ nodes }) =>
+    nodes.some(({ missed, cache, renewal }) => missed === "nothing" && cache === "live" && renewal?.isEchoed),
+  "a node with a live key cached reads its change in the log": ({ nodes }) =>
+    nodes.some(({ missed, cache }) => missed === "the key" && cache === "live"),
   "a verify waits for a read": ({ nodes }) => nodes.some(({ read }) => read?.isJoined),
 };
 
@@ -282,16 +334,28 @@ function isOver({ isPromoted, S1, S2, nodes, isAnswered, changes }: State, { rea
 }
 
 function nextOf(state: State, protocol: Protocol, world: World): Steps {
-  return [...nextOfWorld(state, protocol), ...NODES.flatMap((_, i) => nextOfNode(state, i, protocol, world))];
+  return [...nextOfWorld(state, protocol, world), ...NODES.flatMap((_, i) => nextOfNode(state, i, protocol, world))];
 }
 
 /** Time passes, the standby catches up or is promoted. Nodes do nothing meanwhile, which is what a pause is. */
-function nextOfWorld(state: State, { used, waited }: Protocol): Steps {
+function nextOfWorld(state: State, { used, waited, atJoin }: Protocol, world: World): Steps {
   const steps: Steps = [{ label: "a tick passes", state: tick(state, used + 1, waited) }];
-  if (state.isPromoted) return steps;
+  if (atJoin === "read the log")
+    for (const server of ["S1", "S2"] as const) steps.push(...number(state, server, world));
+  if (state.isPromoted || !world.failover) return steps;
   if (state.S1 !== state.S2) steps.push({ label: "the standby catches up", state: { ...state, S2: state.S1 } });
   steps.push({ label: "S2 is promoted", state: { ...state, isPromoted: true } });
   return steps;
+}
+
+/** Gives every event on a server a number, as any node may do at any time. */
+function number(state: State, server: Server, world: World): Steps {
+  const { events, size } = state[server];
+  if (events === size || (server === "S2" && !state.isPromoted)) return [];
+  return commit(state, server, world, (tables) => ({ ...tables, size: events })).map((done) => ({
+    label: `the events on ${server} are numbered${suffix(done)}`,
+    state: notify(done.state, server, { type: "log", size: events }),
+  }));
 }
 
 function tick(state: State, maxAge: number, maxWaited: number): State {
@@ -311,24 +375,50 @@ function tick(state: State, maxAge: number, maxWaited: number): State {
 
 function nextOfNode(state: State, i: number, protocol: Protocol, world: World): Steps {
   const name = NODES[i];
-  const rules = [join, lose, renew, receive, read, verify, change, confirm];
+  const rules = [join, recover, lose, renew, receive, read, verify, change, confirm];
   const steps = rules.flatMap((rule) => rule(state, i, nodeAt(state, i), protocol, world));
   return steps.map(({ label, state }) => ({ label: `${name}: ${label}`, state }));
 }
 
 // Sessions.
 
-/** Listens, and inserts the row of the node. */
-function join(state: State, i: number, { feed, session }: Node, _: Protocol, world: World): Steps {
-  if (feed !== null || session === world.sessions[i]) return [];
-  return feedServers(state, i, world).flatMap((server) =>
-    commit(state, server, world, (tables) => withLease(tables, i, { session: session + 1, renewals: 0 })).map(
+/** Listens, notes the size of the log, and inserts the row of the node. */
+function join(state: State, i: number, node: Node, protocol: Protocol, world: World): Steps {
+  const { feed, session, known, missed } = node;
+  const isRead = missed === "nothing" || missed === "the key";
+  if (feed !== null || session === world.sessions[i] || (isEarly(node, protocol) && !isRead)) return [];
+  return feedServers(state, i, world).flatMap((server) => {
+    const joined = { feed: server, session: session + 1, isJoining: true, size: state[server].size, renewals: 0 };
+    const mayRead = protocol.atJoin === "read the log" && (protocol.logOf === "any server" || known?.server === server);
+    const first = protocol.sequence ? "to number" : "to read";
+    const own = { ...joined, missed: known === null || !mayRead ? "unknown" : isRead ? missed : first } as const;
+    return commit(state, server, world, (tables) => withLease(tables, i, { session: session + 1, renewals: 0 })).map(
       (done) => ({
         label: `listens on ${server} and inserts its row${suffix(done)}`,
-        state: update(done.state, i, { feed: server, session: session + 1, isJoining: true, renewals: 0 }),
+        state: update(done.state, i, own),
       }),
-    ),
-  );
+    );
+  });
+}
+
+const isEarly = ({ known }: Node, { logRead }: Protocol) => logRead === "before joining" && known !== null;
+
+/** Reads in the log what the node has missed. */
+function recover(state: State, i: number, node: Node, protocol: Protocol, world: World): Steps {
+  const { feed, isJoining, known, missed } = node;
+  if (known === null) return [];
+  const isBefore = feed === null && isEarly(node, protocol);
+  const server = isBefore ? known.server : feed;
+  if (server === null || (!isBefore && !isJoining)) return [];
+  if (missed === "to number") {
+    const after = update(state, i, { missed: "to read" });
+    if (state[server].events === state[server].size)
+      return [{ label: `finds all events on ${server} numbered`, state: after }];
+    return number(after, server, world);
+  }
+  if (missed !== "to read") return [];
+  const found = state[server].size > known.size ? "the key" : "nothing";
+  return [{ label: `reads the log of ${server}: ${found}`, state: update(state, i, { missed: found }) }];
 }
 
 function lose(state: State, i: number, { feed, session }: Node, protocol: Protocol, world: World): Steps {
@@ -338,16 +428,22 @@ function lose(state: State, i: number, { feed, session }: Node, protocol: Protoc
 }
 
 /** The lease ends at once. What was cached, and reads in flight, are of no use any more if they are dropped when the node has joined again. */
-function endSession(state: State, i: number, { dropAtJoin }: Protocol): State {
-  const { cache, read, change } = nodeAt(state, i);
+function endSession(state: State, i: number, protocol: Protocol): State {
+  const node = nodeAt(state, i);
+  const { feed, isJoining, size, cache, read, change } = node;
+  const dropsAll = protocol.atJoin === "drop";
+  const isPosition = feed !== null && (!isJoining || protocol.positionOf === "last session");
   return update(state, i, {
     feed: null,
     queue: [],
     isJoining: false,
+    size: 0,
+    known: isPosition && protocol.atJoin === "read the log" ? { server: feed, size } : node.known,
+    missed: firstMissed(protocol.logRead),
     lease: 0,
     isProven: false,
-    cache: dropAtJoin ? "nothing" : cache,
-    read: dropAtJoin ? null : read && { ...read, isJoined: false },
+    cache: dropsAll ? "nothing" : cache,
+    read: dropsAll ? null : read && { ...read, isJoined: false },
     renewals: 0,
     renewal: null,
     begun: null,
@@ -355,11 +451,15 @@ function endSession(state: State, i: number, { dropAtJoin }: Protocol): State {
   });
 }
 
+function firstMissed(logRead: Protocol["logRead"]): Missed {
+  return logRead === "before joining" ? "to number" : "unknown";
+}
+
 // Renewals.
 
 function renew(state: State, i: number, node: Node, protocol: Protocol, world: World): Steps {
-  const { feed, renewals, renewal } = node;
-  if (feed === null) return [];
+  const { feed, missed, renewals, renewal } = node;
+  if (feed === null || missed === "to number" || missed === "to read") return [];
   const mayRenew = renewals < world.renewals;
   if (renewal === null) {
     if (!mayRenew) return [];
@@ -405,15 +505,17 @@ function executeRenewal(
 function grant(
   state: State,
   i: number,
-  { isJoining, isProven }: Node,
+  node: Node,
   { number, age, isLate }: Renewal,
-  { leaseFrom, used, dropAtJoin }: Protocol,
+  { leaseFrom, used, atJoin, guardFills }: Protocol,
 ): Steps {
+  const { isJoining, isProven, missed } = node;
   const left = used - (leaseFrom === "sent" ? age : 0);
-  const dropped: Partial<Node> = isJoining && dropAtJoin ? { cache: "nothing", read: null } : {};
   const grantedFor = (lease: number): State =>
     update(state, i, {
-      ...dropped,
+      ...(isJoining && atJoin !== "keep" ? dropMissed(node, missed, guardFills) : {}),
+      known: null,
+      missed: "unknown",
       renewal: null,
       isJoining: false,
       isProven: isProven || isLate,
@@ -423,6 +525,11 @@ function grant(
     { label: `renewal ${number} is granted`, state: grantedFor(left) },
     { label: `renewal ${number} is granted, by a slow clock`, state: grantedFor(left + 1) },
   ];
+}
+
+function dropMissed(node: Node, missed: Missed, guardFills: boolean): Partial<Node> {
+  if (missed === "nothing") return {};
+  return missed === "the key" ? forget(node, guardFills) : { cache: "nothing", read: null };
 }
 
 // Notifications.
@@ -461,6 +568,10 @@ function receiveOne(state: State, i: number, node: Node, notification: Notificat
       if (renewal?.number !== number) return { label, state };
       return { label, state: update(state, i, { renewal: { ...renewal, isEchoed: true } }) };
     }
+    case "log": {
+      const { size } = notification;
+      return { label: `receives the size of the log: ${size}`, state: update(state, i, { size }) };
+    }
   }
 }
 
@@ -473,10 +584,11 @@ function forget({ read }: Node, guardFills: boolean): Partial<Node> {
 // Reads and verifies.
 
 /** Reads begin at any time: calls that began before a revocation was answered are not modelled but for what they cache. */
-function read(state: State, i: number, node: Node, { readIdentity, dropAtJoin }: Protocol, world: World): Steps {
-  if (dropAtJoin && (node.feed === null || node.isJoining)) return [];
-  if (node.read !== null) return answerRead(state, i, node, node.read, readIdentity);
-  if (node.cache !== "nothing") return [];
+function read(state: State, i: number, node: Node, { readIdentity, atJoin }: Protocol, world: World): Steps {
+  const isOut = node.feed === null || node.isJoining;
+  if (atJoin === "drop" && isOut) return [];
+  if (node.read !== null) return answerRead(state, i, node, node.read, readIdentity && !isOut);
+  if (node.cache !== "nothing" || (atJoin === "read the log" && isOut)) return [];
   const isAny = !readIdentity || node.feed === null;
   const servers = dataServers(state, i, world).filter((server) => isAny || server === node.feed);
   const steps = servers.map((server) => executeRead(state, i, server, state[server].isRevoked));
@@ -572,7 +684,9 @@ function transact(
   const done =
     isRepeat && !failedReplicated
       ? [{ state: started, isCancelled: false }]
-      : commit(started, server, world, (tables) => (isRepeat ? tables : { ...tables, isRevoked: true }));
+      : commit(started, server, world, (tables) =>
+          isRepeat ? tables : { ...tables, isRevoked: true, events: tables.events + 1 },
+        );
   const what = isRepeat ? `finds the key revoked on ${server}` : `revokes the key on ${server}`;
   const others = count === 1 ? "" : `, with ${count - 1} more in the transaction`;
   return done.map((committed) => {
@@ -720,16 +834,35 @@ function update(state: State, i: number, changed: Partial<Node>): State {
  */
 function keyOf(state: State, { connections, sessions: [ofA, ofB] }: World): string {
   const { isPromoted, S1, S2, nodes, isAnswered, changes, cancels, isWrong } = state;
-  const world = `${+isPromoted}${+S1.isRevoked}${+S2.isRevoked}${+isAnswered}${changes}${cancels}${+isWrong}`;
+  const world = `${+isPromoted}${tablesKey(S1)}${tablesKey(S2)}${+isAnswered}${changes}${cancels}${+isWrong}`;
   const [a = "", b = ""] = nodes.map(
     (node, i) => `/${leaseKey(S1.leases[i] ?? null)}${leaseKey(S2.leases[i] ?? null)}${nodeKey(node)}`,
   );
   return connections === "split" || ofA !== ofB || a < b ? world + a + b : world + b + a;
 }
 
+const tablesKey = ({ isRevoked, events, size }: Tables) => `${+isRevoked}${events}${size}`;
+
 function nodeKey(node: Node): string {
-  const { feed, session, queue, isJoining, lease, isProven, cache, read, renewals, renewal, begun, change } = node;
-  const own = `${feed}${session}${+isJoining}${lease}${+isProven}${cache.charAt(0)}${renewals}`;
+  const {
+    feed,
+    session,
+    queue,
+    isJoining,
+    size,
+    known,
+    missed,
+    lease,
+    isProven,
+    cache,
+    read,
+    renewals,
+    renewal,
+    begun,
+    change,
+  } = node;
+  const log = `${size}${known === null ? "" : known.server + known.size}${missed.slice(0, 4)}`;
+  const own = `${feed}${session}${+isJoining}${log}${lease}${+isProven}${cache.charAt(0)}${renewals}`;
   return `${own},${readKey(read)},${renewalKey(renewal)},${begunKey(begun)}${changeKey(change)},${queue.map(notificationKey).join("")}`;
 }
 
@@ -752,5 +885,6 @@ const missingKey = (missing: Missing | null) => (missing === null ? "" : `${leas
 
 function notificationKey(one: Notification): string {
   if (one.type === "news") return "n";
+  if (one.type === "log") return `l${one.size}`;
   return one.type === "echo" ? `e${one.number}` : `${one.type.charAt(0)}${one.session}${one.number}`;
 }

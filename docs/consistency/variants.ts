@@ -8,13 +8,20 @@ export interface Variant {
   readonly shows: readonly string[] | null;
 }
 
+/** Without the log, as if every node came back to another server. There are fewer states. */
 function variant(name: string, shows: Variant["shows"], protocol: Partial<Protocol>, world: Partial<World>): Variant {
+  return withLog(name, shows, { atJoin: "drop", ...protocol }, world);
+}
+
+function withLog(name: string, shows: Variant["shows"], protocol: Partial<Protocol>, world: Partial<World>): Variant {
   return { name, shows, protocol: { ...PROTOCOL, ...protocol }, world: { ...WORLD, ...world } };
 }
 
 const ONE_SESSION: Partial<World> = { sessions: [1, 1] };
 const SPLIT: Partial<World> = { start: "split", connections: "split", sessions: [2, 1] };
 const ACCEPTS: Partial<World> = { connections: "moved", oldPrimary: "accepts" };
+
+const CUT_OFF: Partial<World> = { start: "cut off", sessions: [1, 2], failover: false };
 
 const FENCED = "deletes the overdue lease";
 const FROM_CACHE = "is answered from the cache: live";
@@ -145,6 +152,53 @@ export const SMALL: readonly Variant[] = [
     { failedReplicated: false },
     { start: "alone", sessions: [2, 1], changes: 2, cancels: 1 },
   ),
+  withLog("log, from a split", null, {}, SPLIT),
+  withLog("log, lost change", null, {}, { start: "lost change" }),
+  withLog("log, B cut off", null, {}, CUT_OFF),
+  withLog("log, B cut off, or failover", null, {}, { ...CUT_OFF, failover: true }),
+  withLog(
+    "log of any server",
+    [
+      "finds the key revoked on S2",
+      "B: listens on S2",
+      "answers that the key is already revoked",
+      "B: reads the log of S2: nothing",
+      FROM_CACHE,
+    ],
+    { logOf: "any server" },
+    { start: "lost change" },
+  ),
+  withLog(
+    "log read without numbering the events",
+    ["revokes the key on S1", "answers that the key is revoked", "B: reads the log of S1: nothing", FROM_CACHE],
+    { sequence: false },
+    CUT_OFF,
+  ),
+  withLog(
+    "log read before joining",
+    [
+      "B: finds all events on S1 numbered",
+      "revokes the key on S1",
+      "B: reads the log of S1: nothing",
+      "B: listens on S1",
+      FROM_CACHE,
+    ],
+    { logRead: "before joining" },
+    CUT_OFF,
+  ),
+  withLog(
+    "log position of a session without a lease",
+    [
+      "revokes the key on S1",
+      "the events on S1 are numbered",
+      "answers that the key is revoked",
+      "B: loses its session",
+      "B: reads the log of S1: nothing",
+      FROM_CACHE,
+    ],
+    { positionOf: "last session" },
+    { ...CUT_OFF, sessions: [1, 3] },
+  ),
   variant("limit: S1 accepts commits after the failover", BY_OLD_PRIMARY, {}, { ...SPLIT, oldPrimary: "accepts" }),
 ];
 
@@ -157,6 +211,8 @@ export const LARGE: readonly Variant[] = [
   variant("the same without the identity in renewals", null, { renewalIdentity: false }, ACCEPTS),
   variant("protocol, A and B isolated from each other", null, {}, { connections: "split" }),
   variant("renewals over the feed, S1 waits", null, { renewalOver: "feed" }, {}),
+  withLog("log, B cut off twice", null, {}, { ...CUT_OFF, sessions: [1, 3] }),
+  withLog("log, no failover, one session of A", null, {}, { sessions: [1, 2], failover: false }),
   variant(
     "renewals without echo and identity",
     ["S2 executes renewal 1", "renewal 1 is granted", FENCED, FROM_CACHE],
@@ -172,7 +228,7 @@ export const LARGE: readonly Variant[] = [
   variant(
     "nothing dropped at join",
     ["S1 executes a read: live", "listens on S1 and inserts its row", "receives the read: live", FROM_CACHE],
-    { dropAtJoin: false },
+    { atJoin: "keep" },
     { start: "alone", sessions: [1, 2] },
   ),
   variant(

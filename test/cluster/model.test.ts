@@ -11,7 +11,7 @@ test("the protocol returns no wrong verdict and reaches each goal", () => {
   expect(results.map(({ counterexample }) => counterexample)).toEqual(isSound.map(() => null));
   const missed = results.map((one) => new Set(one.missed)).reduce((all, one) => all.intersection(one));
   expect([...missed]).toEqual([]);
-});
+}, 180_000);
 
 test.for(lacks)("the model checker finds the counterexample of $name", (variant) => {
   const { counterexample } = explore(createMachine(variant.protocol, variant.world));
