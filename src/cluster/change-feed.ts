@@ -9,8 +9,8 @@ export type FeedEvent =
   | { readonly type: "signing_keys" }
   /** How imported hashes are looked up has changed. */
   | { readonly type: "hash_schemes" }
-  /** The audit log has this number of events. */
-  | { readonly type: "audit_log"; readonly size: number }
+  /** The audit log has grown. Every change that it has by now was notified before. */
+  | ({ readonly type: "audit_log" } & LogPosition)
   /** Anything may have changed. */
   | { readonly type: "everything" }
   /** A node asks all others to acknowledge that they have received every change committed before this. */
@@ -19,6 +19,14 @@ export type FeedEvent =
   | ({ readonly type: "acknowledgement" } & Mark)
   /** A renewal of this session's lease, which was sent on another connection. */
   | { readonly type: "echo"; readonly number: number };
+
+/** A position in the audit log. */
+export interface LogPosition {
+  /** Number of events before it. */
+  readonly size: number;
+  /** A random value of the last of them, by which it is recognized. */
+  readonly salt: string;
+}
 
 /** Identifies a barrier. In a barrier `from` is the session of its sender, in an acknowledgement the lease of the node. */
 export interface Mark {
@@ -52,6 +60,8 @@ export interface SessionPosition extends DatabasePosition {
    * never.
    */
   readonly acceptTime: number | null;
+  /** End of the audit log; null if it has no event, or if the last one was erased. */
+  readonly log: LogPosition | null;
 }
 
 /**
@@ -85,6 +95,18 @@ export interface FeedListener {
 
 /** Opens a session; rejects after `timeout` milliseconds. */
 export type OpenFeed = (listener: FeedListener, timeout: number) => Promise<FeedSession>;
+
+/** Keys and digests of raw keys that changes concern. */
+export interface MissedChanges {
+  readonly keyIds: readonly string[];
+  readonly digests: readonly Uint8Array[];
+}
+
+/**
+ * Returns what has changed since a position of the audit log, by every change that is committed before this call; null if the log of the
+ * server cannot tell.
+ */
+export type ReadMissed = (since: LogPosition, server: ServerId) => Promise<MissedChanges | null>;
 
 export interface Renewal {
   readonly leaseId: string;

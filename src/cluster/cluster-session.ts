@@ -3,6 +3,7 @@ import { Barriers } from "./barriers.ts";
 import {
   type FeedEvent,
   type FeedSession,
+  type LogPosition,
   type Mark,
   type NodeIdentity,
   type OpenFeed,
@@ -35,6 +36,8 @@ export class ClusterSession {
   openTime = Number.POSITIVE_INFINITY;
   /** Time from the last renewal to its echo in milliseconds, an upper bound of the notification delay. Null before the first. */
   feedLag: number | null = null;
+  /** Every change before it in the audit log was notified in this session, or was committed before its lease. Null if unknown. */
+  logPosition: LogPosition | null = null;
   readonly #options: ClusterSessionOptions;
   readonly #peers = new PeerLeases();
   readonly #echoes = new Map<number, () => void>();
@@ -56,6 +59,7 @@ export class ClusterSession {
       timeout,
     );
     opened.feed = session;
+    opened.logPosition ??= session.position.log;
     opened.clockOffset.observe(session.position.time, { wall });
     opened.openTime = options.monotonic();
     opened.barriers = new Barriers(session, opened.#peers, options.monotonic);
@@ -127,6 +131,10 @@ export class ClusterSession {
       case "echo":
         this.#echoes.get(event.number)?.();
         this.#echoes.delete(event.number);
+        break;
+      case "audit_log":
+        this.logPosition = event;
+        this.#options.onChange(event);
         break;
       default:
         this.#options.onChange(event);

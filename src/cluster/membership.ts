@@ -3,7 +3,13 @@ import { raceSignal } from "../lib/race-signal.ts";
 import { toError } from "../lib/to-error.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
 import { unconfirmed } from "./barriers.ts";
-import { type NodeIdentity, OtherServerError } from "./change-feed.ts";
+import {
+  type LogPosition,
+  type MissedChanges,
+  type NodeIdentity,
+  OtherServerError,
+  type ReadMissed,
+} from "./change-feed.ts";
 import { REPORTED_OFFSET } from "./clock-offset.ts";
 import { ClusterSession, type ClusterSessionOptions } from "./cluster-session.ts";
 import { DatabaseHistory, DatabaseRejectedError } from "./history.ts";
@@ -17,7 +23,10 @@ export interface MembershipOptions extends ClusterSessionOptions {
   readonly node: NodeIdentity;
   /** Milliseconds after the lease during which cached verdicts may be used (`Lease`). */
   readonly staleGrace: number;
-  /** Called when changes may have been missed: everything cached must be invalidated, reads in flight included. */
+  readonly readMissed: ReadMissed;
+  /** Called with the changes that were missed without a session, before cached entries are used again. */
+  readonly onMissed: (changes: MissedChanges) => void;
+  /** Called when unknown changes may have been missed: everything cached must be invalidated, reads in flight included. */
   readonly onInvalidateAll: () => void;
   /** Called when the connections for keys must be closed: the database is unreachable, or the server is another than before. */
   readonly onDisconnect: (reason: Error) => void;
@@ -40,7 +49,7 @@ const SESSION_TIMEOUT = 5_000;
 
 /**
  * This node as a member of the cluster (docs/consistency.md). It receives every change on one connection, the feed, renews its lease on
- * others, and extends it when the echo arrives on the feed. When the feed is lost, it drops everything cached and starts again.
+ * others, and extends it when the echo arrives on the feed. When the feed is lost, it starts again, and reads what it has missed in the audit log.
  */
 export class Membership implements ServerObserver {
   readonly lease: Lease;
@@ -56,6 +65,8 @@ export class Membership implements ServerObserver {
   #leaseId: string | null = null;
   /** The server of the last session that had a lease. */
   #lastServer: ServerId | null = null;
+  /** Cached entries reflect every change before it in the audit log of that server. Null if unknown. */
+  #logPosition: LogPosition | null = null;
   #unavailableReason: Error | null = null;
   #running: Promise<void> | undefined;
   /** Whether the offset of the clock was reported. */
@@ -190,10 +201,11 @@ export class Membership implements ServerObserver {
 
   /** The lease is usable from its first renewal on. */
   async #join(session: ClusterSession, timeout: number): Promise<void> {
-    const { node, onInvalidateAll, onDisconnect } = this.#options;
+    const { node, onMissed, onInvalidateAll, onDisconnect } = this.#options;
     const earlier = this.#leaseId;
     this.#leaseId = session.feed.id;
     await within(session, session.join(node, earlier), timeout);
+    const missed = await this.#readMissed(session, timeout).catch(() => null);
     const joined = this.#renewals.renew(session, timeout, {
       onGranted: (position) => {
         this.#history.note(position);
@@ -201,8 +213,8 @@ export class Membership implements ServerObserver {
         if (this.#lastServer !== null && this.#lastServer !== session.server)
           onDisconnect(new Error("the database restarted or failed over"));
         this.#lastServer = session.server;
-        // No notification covers what was read before the lease existed.
-        onInvalidateAll();
+        if (missed === null) onInvalidateAll();
+        else onMissed(missed);
         this.#begin(session);
       },
     });
@@ -210,6 +222,15 @@ export class Membership implements ServerObserver {
       throw error instanceof LeaseGoneError ? otherDatabase() : error;
     });
     if (!this.#renewals.isActive) await session.feed.leave();
+  }
+
+  /**
+   * Returns what has changed since the last session. Later changes are notified in this one. Null if it is unknown, and if the server is
+   * another one, which may lack a change that a cached entry has.
+   */
+  #readMissed(session: ClusterSession, timeout: number): Promise<MissedChanges | null> {
+    if (this.#logPosition === null || session.server !== this.#lastServer) return Promise.resolve(null);
+    return within(session, this.#options.readMissed(this.#logPosition, session.server), timeout);
   }
 
   #begin(session: ClusterSession): void {
@@ -280,12 +301,13 @@ export class Membership implements ServerObserver {
   }
 
   #lose(reason: Error): void {
+    this.#logPosition = this.#session?.logPosition ?? null;
     this.#session = null;
     this.lease.end();
     if (this.#over.signal.aborted) return;
     this.#options.log("warn", "the connection to the change feed was lost", reason);
-    // With a grace the cache is kept: until the next lease its verdicts are marked as stale, and it is cleared before that.
-    if (this.#options.staleGrace === 0 || reason instanceof OtherServerError) this.#options.onInvalidateAll();
+    // Without a lease, cached verdicts are used only in a grace, and are marked as stale.
+    if (reason instanceof OtherServerError) this.#options.onInvalidateAll();
   }
 
   #setUnavailable(reason: Error | null): void {

@@ -1,7 +1,9 @@
+import type { MissedChanges } from "../cluster/change-feed.ts";
 import type { ChangeNotification } from "../cluster/cluster-session.ts";
 import { Membership, type MembershipOptions } from "../cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../lib/clock.ts";
 import { nodeName } from "../lib/node-name.ts";
+import { createReadMissed } from "../postgres/audit/missed-changes.ts";
 import { createOpenFeed } from "../postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../postgres/cluster/leases.ts";
 import type { VerificationCache } from "../verify/cache/cache.ts";
@@ -11,14 +13,17 @@ import { readBuild, readVersion } from "./version.ts";
 /** The membership of this process in the cluster, and the cache that it invalidates. */
 export class Coherence {
   readonly membership: Membership;
-  /** Received notifications by kind; `forgotten` counts how often the whole cache was dropped. */
-  readonly received: Record<ChangeNotification["type"] | "forgotten", number> = {
+  /**
+   * Received notifications by kind; `missed` counts keys that changed without a session, `forgotten` how often the whole cache was dropped.
+   */
+  readonly received: Record<ChangeNotification["type"] | "missed" | "forgotten", number> = {
     key: 0,
     digests: 0,
     signing_keys: 0,
     hash_schemes: 0,
     audit_log: 0,
     everything: 0,
+    missed: 0,
     forgotten: 0,
   };
   /** Changes whenever the signing keys may have changed. */
@@ -33,14 +38,17 @@ export class Coherence {
 
   constructor(config: Config, databaseUrl: string, options: Pick<MembershipOptions, "onDisconnect" | "log">) {
     const { databaseListenUrl, leaseTtl, staleGrace } = config;
+    const listenUrl = databaseListenUrl ?? databaseUrl;
     this.membership = new Membership({
-      open: createOpenFeed(databaseListenUrl ?? databaseUrl),
+      open: createOpenFeed(listenUrl),
+      readMissed: createReadMissed(listenUrl),
       staleGrace,
       node: { name: nodeName(), version: `${readVersion()}+${readBuild()}`, ttl: leaseTtl },
       renew: createRenewLease(databaseUrl),
       clock: systemClock,
       monotonic: systemMonotonic,
       onChange: (change) => this.#onChange(change),
+      onMissed: (changes) => this.#onMissed(changes),
       onInvalidateAll: () => this.#invalidateAll(),
       ...options,
     });
@@ -62,7 +70,15 @@ export class Coherence {
     }
   }
 
-  /** Changes may have been missed. */
+  /** Signing keys and hash formats are few: they are read again whether they have changed or not. */
+  #onMissed(changes: MissedChanges): void {
+    this.received.missed += changes.keyIds.length;
+    this.signingKeysVersion++;
+    this.hashSchemesVersion++;
+    this.cache?.invalidate(changes);
+  }
+
+  /** Unknown changes may have been missed. */
   #invalidateAll(): void {
     this.received.forgotten++;
     this.signingKeysVersion++;

@@ -211,7 +211,7 @@ function clusterMetrics({ resources, leaseTtl }: Measured): Family[] {
     ),
     counter(
       "keyhold_feed_changes_total",
-      'Change notifications received, by kind; "forgotten" means that the whole cache was invalidated.',
+      'Change notifications received, by kind; "missed": changed keys read in the audit log; "forgotten": the whole cache was invalidated.',
       () => samples("kind", received),
     ),
   ];

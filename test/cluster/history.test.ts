@@ -14,6 +14,7 @@ const position = (
   time,
   promotedAt: null,
   acceptTime: null,
+  log: null,
   ...more,
 });
 

@@ -82,7 +82,7 @@ describe("a lease", () => {
     await eventually(async () => node.membership.lease.isFresh);
     const [after] = await sql`SELECT lease_id FROM nodes`;
     expect(after?.lease_id).not.toBe(before?.lease_id);
-    expect(node.forgets()).toBe(3);
+    expect(node.forgets()).toBe(2);
   });
 
   test("ends with the notification connection, without effect if the next one exists at once", async () => {
@@ -94,7 +94,7 @@ describe("a lease", () => {
     await eventually(async () => a.log.length > 0 && b.log.length > 0);
     await eventually(async () => a.membership.lease.isFresh && b.membership.lease.isFresh);
     expect(await leases(sql)).toEqual(["a", "b"]);
-    expect(a.forgets()).toBe(3);
+    expect(a.forgets()).toBe(2);
     await a.awaitPropagation();
   });
 

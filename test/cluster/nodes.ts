@@ -1,8 +1,9 @@
 import { onTestFinished } from "vitest";
-import type { FeedSession, RenewLease } from "../../src/cluster/change-feed.ts";
+import type { FeedSession, MissedChanges } from "../../src/cluster/change-feed.ts";
 import type { ChangeNotification } from "../../src/cluster/cluster-session.ts";
-import { Membership } from "../../src/cluster/membership.ts";
+import { Membership, type MembershipOptions } from "../../src/cluster/membership.ts";
 import { systemClock, systemMonotonic } from "../../src/lib/clock.ts";
+import { createReadMissed } from "../../src/postgres/audit/missed-changes.ts";
 import { propagating } from "../../src/postgres/cluster/change-committer.ts";
 import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/cluster/leases.ts";
@@ -15,6 +16,8 @@ export interface TestNode {
   readonly proxy: TcpProxy;
   readonly received: ChangeNotification[];
   readonly log: string[];
+  /** What it has read in the audit log. */
+  readonly missed: MissedChanges[];
   /** How often it has cleared its cache. */
   forgets(): number;
   /** Makes an empty change, and resolves when every node has received all earlier changes. */
@@ -28,7 +31,7 @@ export function feedSession(fence: FeedSession["fence"]): FeedSession {
   const reject = () => Promise.reject(new Error("not expected here"));
   return {
     ...{ id: "a", join: reject, acknowledge: reject, fence, leave: reject, end: () => undefined },
-    position: { ...POSITION, promotedAt: null, acceptTime: null },
+    position: { ...POSITION, promotedAt: null, acceptTime: null, log: null },
   };
 }
 
@@ -39,20 +42,26 @@ export const TTL = 1_000;
 export async function newNode(
   url: string,
   name: string,
-  more: { listenUrl?: string; ttl?: number; staleGrace?: number; renew?: RenewLease } = {},
+  more: Partial<Pick<MembershipOptions, "open" | "renew" | "readMissed" | "staleGrace">> & {
+    listenUrl?: string;
+    ttl?: number;
+  } = {},
 ) {
   const proxy = await TcpProxy.start(more.listenUrl ?? url);
   const pool = new Pool({ url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
   const [received, log]: [ChangeNotification[], string[]] = [[], []];
+  const missed: MissedChanges[] = [];
   let forgets = 0;
   const membership = new Membership({
-    open: createOpenFeed(proxy.url),
+    open: more.open ?? createOpenFeed(proxy.url),
+    readMissed: more.readMissed ?? createReadMissed(proxy.url),
     staleGrace: more.staleGrace ?? 0,
     node: { name, version: "1.2.3", ttl: more.ttl ?? TTL },
     renew: more.renew ?? createRenewLease(url),
     clock: systemClock,
     monotonic: systemMonotonic,
     onChange: (change) => received.push(change),
+    onMissed: (changes) => missed.push(changes),
     onInvalidateAll: () => forgets++,
     onDisconnect: (reason) => pool.disconnect(reason),
     log: (_level, message, reason) => log.push(`${message}: ${reason?.message}`),
@@ -68,7 +77,7 @@ export async function newNode(
     });
     await propagated;
   };
-  const node: TestNode = { membership, proxy, received, log, forgets: () => forgets, awaitPropagation };
+  const node: TestNode = { membership, proxy, received, log, missed, forgets: () => forgets, awaitPropagation };
   return node;
 }
 

@@ -24,6 +24,14 @@ export const DEFECTS = {
     KeyLoader.prototype.invalidate = () => {};
     KeyLoader.prototype.invalidateAll = () => {};
   },
+  /** What was changed while a node had no session is not evicted. */
+  log: () => {
+    const { open } = ClusterSession;
+    ClusterSession.open = (options, timeout) => {
+      Object.assign(options, { readMissed: async () => ({ keyIds: [], digests: [] }) });
+      return open.call(ClusterSession, options, timeout);
+    };
+  },
   /** A change is acknowledged before the other nodes have received it. */
   wait: () => {
     Barriers.prototype.wait = () => Promise.resolve();
@@ -81,6 +89,7 @@ export type Defect = keyof typeof DEFECTS;
 export const DETECTED_BY: Readonly<Partial<Record<Defect, readonly FaultName[]>>> = {
   lease: ["node stopped", "node cut off"],
   fence: ["network slow"],
+  log: ["node stopped", "node cut off"],
   wait: ["network slow", "node cut off"],
 };
 

@@ -22,12 +22,13 @@ export function createAuditStore({ database, lists }: Readonly<Record<"database"
   return {
     sequence: async () => {
       let [assigned, lag] = [0, 0];
-      for (;;) {
+      for (let isFull = true; isFull; ) {
         const run = await database.run(sequence, "audit.sequence");
         assigned += run.assigned;
         lag = Math.max(lag, run.lag);
-        if (run.assigned < MAX_SEQUENCED) return { assigned, lag };
+        isFull = run.isFull;
       }
+      return { assigned, lag };
     },
     bounds: () => database.run(readBounds, "audit.bounds"),
     deny: async (denied) => {
@@ -51,10 +52,10 @@ export function createAuditStore({ database, lists }: Readonly<Record<"database"
   };
 }
 
-async function sequence(sql: Sql): Promise<Sequenced> {
-  const rows = await sql<
-    Sequenced[]
-  >`SELECT assigned, lag FROM audit_sequence(${MAX_SEQUENCED}) WHERE ${ownSession(sql)}`;
+/** Runs the sequencer once. `isFull`: there may be more events. */
+export async function sequence(sql: Sql) {
+  const rows = await sql<(Sequenced & { readonly isFull: boolean })[]>`
+    SELECT assigned, lag, assigned = ${MAX_SEQUENCED} AS is_full FROM audit_sequence(${MAX_SEQUENCED}) WHERE ${ownSession(sql)}`;
   return firstRow(rows);
 }
 

@@ -17,8 +17,8 @@ export const echoText = (number: number) => `echo ${number}`;
 
 /** Parses a notification. An unknown one was sent by a later version and means that anything may have changed. */
 export function parseFeedEvent(channel: string, payload: string): FeedEvent {
-  if (channel === AUDIT_CHANNEL) return { type: "audit_log", size: Number(payload) };
   const [type = "", first = "", second = ""] = payload.split(" ");
+  if (channel === AUDIT_CHANNEL) return { type: "audit_log", size: Number(type), salt: first };
   switch (type) {
     case "key":
       return { type, keyId: first };

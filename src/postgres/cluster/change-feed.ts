@@ -150,6 +150,7 @@ async function readPosition(sql: Sql): Promise<SessionPosition> {
   const rows = await sql<SessionPosition[]>`
     SELECT ${positionColumns(sql)}, ${lsn(sql, sql`pg_last_wal_replay_lsn()`)} AS promoted_at,
       (SELECT extract(epoch FROM max(accept_time)) * 1000 FROM accepted_databases
-       WHERE system_identifier = ${systemIdentifier(sql)} AND timeline = ${timeline(sql)}) AS accept_time`;
+       WHERE system_identifier = ${systemIdentifier(sql)} AND timeline = ${timeline(sql)}) AS accept_time,
+      (SELECT json_build_object('size', size, 'salt', salt) FROM audit_log JOIN audit_events ON seq = size - 1 AND salt IS NOT NULL) AS log`;
   return firstRow(rows);
 }

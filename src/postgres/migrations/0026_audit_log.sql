@@ -70,7 +70,7 @@ BEGIN
   GET DIAGNOSTICS assigned = ROW_COUNT;
   IF assigned > 0 THEN
     UPDATE audit_log SET size = first + assigned;
-    PERFORM pg_notify('keyhold_audit', (first + assigned)::text);
+    PERFORM pg_notify('keyhold_audit', (SELECT format('%s %s', seq + 1, salt) FROM audit_events WHERE seq = first + assigned - 1));
   END IF;
 END
 $$;
@@ -226,11 +226,11 @@ BEGIN
         (becomes.kind, becomes.actor_id, becomes.create_time, becomes.created_by, becomes.restricted_to_actor_ids) IS DISTINCT FROM (was.kind,
           was.actor_id, was.create_time, was.created_by, was.restricted_to_actor_ids) AS immutable,
         becomes.digest IS DISTINCT FROM was.digest AS digest,
-        becomes.previous_secrets IS DISTINCT FROM was.previous_secrets AS grace
+        (becomes.previous_secrets, becomes.hash_parameters) IS DISTINCT FROM (was.previous_secrets, was.hash_parameters) AS unrecorded
     OFFSET 0
   ) AS changed
   WHERE changed.times OR changed.revocation OR changed.disabling OR changed.secret OR changed.adoption OR changed.name OR changed.scopes
-    OR changed.metadata OR changed.expiry OR changed.addresses OR changed.immutable OR changed.digest OR changed.grace;
+    OR changed.metadata OR changed.expiry OR changed.addresses OR changed.immutable OR changed.digest OR changed.unrecorded;
   RETURN NULL;
 END
 $$;
