@@ -141,3 +141,10 @@ test("a log that is younger than the tables describes the rows that it mentions"
   await rename(sql, a, "without an event");
   expect((await replayAuditLog(sql, "with rows")).violations).toEqual([expect.stringContaining("without an event")]);
 });
+
+test("an event that has waited for months is added to the log", async () => {
+  const { sql } = await open();
+  await sql`INSERT INTO audit_pending (time, action, call) VALUES (now() - interval '60 days', 'key.updated', '{"caller": "c"}')`;
+  const [run] = await sql`SELECT assigned, lag FROM audit_sequence(1000)`;
+  expect(run).toEqual({ assigned: 1, lag: expect.closeTo(60 * 86_400_000, -5) });
+});

@@ -49,7 +49,7 @@ INSERT INTO audit_log VALUES (0);
 -- Assigns `seq` to at most this many committed events, and returns their number, and the milliseconds for which the first has waited. Each
 -- statement of the function has a snapshot of its own (READ COMMITTED; PostgreSQL docs, 38.7), so the second one sees what the last holder of the
 -- lock has committed.
-CREATE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag integer) LANGUAGE plpgsql SECURITY DEFINER
+CREATE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag float8) LANGUAGE plpgsql SECURITY DEFINER
 SET enable_seqscan = off SET jit = off AS $$
 DECLARE
   first bigint;
