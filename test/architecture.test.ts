@@ -15,6 +15,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   verify: 3,
   signing: 3,
   audit: 3,
+  webhooks: 3,
   cluster: 3,
   "embedded-postgres": 3,
   postgres: 4,
@@ -30,7 +31,18 @@ const LAYERS: Readonly<Record<string, number>> = {
 
 /** The rooms of a folder of src/, ordered like `LAYERS`; "." is its own files. A room imports from lower rooms and from itself. */
 const ROOMS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  postgres: { connection: 0, migrations: 1, cluster: 1, keys: 2, lists: 3, hashes: 3, signing: 3, audit: 3, ".": 4 },
+  postgres: {
+    connection: 0,
+    migrations: 1,
+    cluster: 1,
+    keys: 2,
+    lists: 3,
+    hashes: 3,
+    signing: 3,
+    audit: 3,
+    webhooks: 3,
+    ".": 4,
+  },
   transport: {
     wire: 0,
     listener: 1,
@@ -62,6 +74,7 @@ const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
   commander: ["cli"],
   pino: ["cli", "transport"],
   "prom-client": ["observability"],
+  standardwebhooks: ["webhooks"],
   "@opentelemetry/api": ["observability"],
   "@opentelemetry/core": ["observability"],
   "@opentelemetry/exporter-trace-otlp-proto": ["observability"],
@@ -240,7 +253,8 @@ const CHECKED_REACTIONS = {
     transport/connect/rpc 1`,
   "settles within a statement or a request": `hashing/hash-formats 1, server/read-probe 1, signing/signing 1,
     transport/services/openapi 1, verifier/verdict-cache 1`,
-  "a composite of signals, which Node holds weakly": "transport/services/health 1, transport/pipeline/server-stream 2",
+  "a composite of signals, which Node holds weakly": `webhooks/sending/sender 1, transport/services/health 1,
+    transport/pipeline/server-stream 2`,
 };
 
 test("no promise, signal or emitter that outlives a call keeps a reaction of it", () => {

@@ -7,6 +7,7 @@ import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { createAuditFeed } from "../../src/server/audit.ts";
 import { readConfig } from "../../src/server/config/config.ts";
 import { openResources } from "../../src/server/resources.ts";
+import { webhooksContext } from "../../src/server/webhooks.ts";
 import { createSigning } from "../../src/signing/signing.ts";
 import { createRpc } from "../../src/transport/pipeline/call-pipeline.ts";
 import { ConcurrencyLimiter } from "../../src/transport/pipeline/concurrency-limiter.ts";
@@ -29,7 +30,8 @@ export async function openRpcs(ifRunning: "attach" | "reject"): Promise<OpenRpcs
   const signing = await createSigning(resources.signing);
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, { adopt: () => {} }, { error: fail });
-  const server = { auditFeed: createAuditFeed(resources), onDenied: () => {}, isStopping: () => false };
+  const webhooks = webhooksContext(config, resources, () => {});
+  const server = { auditFeed: createAuditFeed(resources), webhooks, onDenied: () => {}, isStopping: () => false };
   const api = createApi(config, resources, signing, context, server);
   const limiter = new ConcurrencyLimiter();
   const rpcs = implementRpcs(api).map((implementation) => createRpc(implementation, guard, limiter));

@@ -19,6 +19,7 @@ import type { Presentation } from "../verify/context.ts";
 import type { ExplainedSubject, Explanation } from "../verify/explain.ts";
 import type { CacheMode } from "../verify/reader.ts";
 import type { VerificationRequest } from "../verify/verify.ts";
+import type { WebhooksContext } from "../webhooks/endpoints.ts";
 import type { Call } from "./rpc.ts";
 
 export interface ApiContext {
@@ -28,6 +29,7 @@ export interface ApiContext {
   readonly auditTree: TreeContext;
   readonly derive: DeriveContext;
   readonly hmacKeys: HmacKeysContext;
+  readonly webhooks: WebhooksContext;
   readonly issuer: string;
   /** For a restricted caller, keys of other actors do not exist. */
   verify(caller: Principal, credential: string, mode?: CacheMode, presentation?: Presentation): MaybePromise<Verdict>;

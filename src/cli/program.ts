@@ -9,6 +9,7 @@ import { addKeysCommands } from "./keys/commands.ts";
 import { allowIpOption, scopeOption, withJson, withRemote } from "./options.ts";
 import { jsonText, writeResult } from "./output.ts";
 import { KeyholdCommand } from "./usage.ts";
+import { addWebhooksCommands } from "./webhooks/commands.ts";
 
 /** Creates the command tree. Each command imports its code when it runs, so that help and usage errors are fast. */
 export function createProgram(isJson = false): Command {
@@ -25,6 +26,7 @@ export function createProgram(isJson = false): Command {
   addKeysCommands(program);
   addHmacKeysCommands(program);
   addAuditCommands(program);
+  addWebhooksCommands(program);
   addSecretCommands(program);
   addOperatorCommands(program);
   return program;

@@ -9,16 +9,18 @@ import { changeRootSecretFile, newRootSecret, rootSecretFileOf } from "../server
 import { isNeeded, type RootSecretUse, takeInventory } from "../server/root-secrets/inventory.ts";
 import { rootSecretId } from "../server/root-secrets/rings.ts";
 import { requireActiveKey, rewrapSigningKeys } from "../signing/signing.ts";
+import { rewrapWebhookSecrets } from "../webhooks/secret.ts";
 import { withResources } from "./command.ts";
 import { note, type OutputOptions, tableText, write, writeJson, writeResult } from "./output.ts";
 
-const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "HASH SECRETS", "VERDICT"];
+const HEADER = ["ID", "STATE", "ISSUED", "IMPORTED", "IN GRACE", "SIGNING KEYS", "HASH SECRETS", "WEBHOOKS", "VERDICT"];
 
 export function listSecrets({ json = false }: OutputOptions): Promise<void> {
-  return withResources(async ({ lists, rings, signing, hashing, auditTree }) => {
+  return withResources(async ({ lists, rings, signing, hashing, auditTree, webhooks }) => {
     const stored = {
       signingKeys: await signing.store.list(),
       hashing: await hashing.rewrap.store.read(),
+      webhooks: await webhooks.endpoints.secrets(),
       treeKey: (await auditTree.store.head()).key,
     };
     const uses = await takeInventory({ database: lists, rings, ...stored, now: signing.clock.now() });
@@ -38,8 +40,9 @@ function columnsOf(use: RootSecretUse): string[] {
 }
 
 function toJson(use: RootSecretUse) {
-  const { id, state, issued, imported, inGrace, signingKeys, hashSecrets } = use;
-  const counts = { issued, imported, in_grace: inGrace, signing_keys: signingKeys, hash_secrets: hashSecrets };
+  const { id, state, issued, imported, inGrace, signingKeys, hashSecrets, webhookSecrets } = use;
+  const wrapped = { signing_keys: signingKeys, hash_secrets: hashSecrets, webhook_secrets: webhookSecrets };
+  const counts = { issued, imported, in_grace: inGrace, ...wrapped };
   return { id, state, ...counts, needed: isNeeded(use) };
 }
 
@@ -134,22 +137,21 @@ function requireSecretFile(): string {
   return file;
 }
 
-/** How many signing keys, HMAC keys and texts around raw keys were wrapped. */
-const NONE_WRAPPED = { signing_keys: 0, hash_secrets: 0 };
+/** How many signing keys, HMAC keys with texts around raw keys, and webhook endpoints had secrets that were wrapped. */
+const NONE_WRAPPED = { signing_keys: 0, hash_secrets: 0, webhook_secrets: 0 };
 
 /** Wraps everything under the current root secret, which all servers must know. */
 function rewrapUnderCurrent(): Promise<typeof NONE_WRAPPED> {
-  return withResources(async ({ signing, hashing, auditTree }) => {
+  return withResources(async ({ signing, hashing, auditTree, webhooks, rings, keys: { random } }) => {
     const signing_keys = (await rewrapSigningKeys(signing)) + (await rewrapTreeKey(auditTree));
-    return { signing_keys, hash_secrets: await rewrapHashSecrets(hashing.rewrap) };
+    const hash_secrets = await rewrapHashSecrets(hashing.rewrap);
+    const context = { ring: rings.webhookSecretWrap, random };
+    return { signing_keys, hash_secrets, webhook_secrets: await rewrapWebhookSecrets(webhooks.endpoints, context) };
   });
 }
 
-function rewrapped({ signing_keys, hash_secrets }: typeof NONE_WRAPPED): string {
-  const hashes =
-    hash_secrets === 0
-      ? ""
-      : `Hash secrets wrapped: ${hash_secrets}.
-`;
-  return `Signing keys wrapped with this root secret: ${signing_keys}. ${hashes}Run \`keyhold secrets list\` to see what still depends on the retired root secrets.`;
+function rewrapped({ signing_keys, hash_secrets, webhook_secrets }: typeof NONE_WRAPPED): string {
+  const counts = { "Hash secrets": hash_secrets, "Webhook secrets": webhook_secrets };
+  const others = Object.entries(counts).map(([name, count]) => (count === 0 ? "" : `${name} wrapped: ${count}.\n`));
+  return `Signing keys wrapped with this root secret: ${signing_keys}. ${others.join("")}Run \`keyhold secrets list\` to see what still depends on the retired root secrets.`;
 }

@@ -6,6 +6,7 @@ import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { withRequestIds } from "./request-ids.ts";
 import { type RetryOptions, withRetries } from "./retries.ts";
 import { withStream } from "./streams.ts";
@@ -41,6 +42,7 @@ export interface KeyholdClient {
   readonly selfService: Client<typeof SelfServiceService>;
   readonly derivedKeys: Client<typeof DerivedKeysService>;
   readonly audit: Client<typeof AuditService>;
+  readonly webhookEndpoints: Client<typeof WebhookEndpointsService>;
 }
 
 /**
@@ -63,6 +65,7 @@ export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClien
     selfService: createClient(SelfServiceService, transport),
     derivedKeys: createClient(DerivedKeysService, transport),
     audit: createClient(AuditService, transport),
+    webhookEndpoints: createClient(WebhookEndpointsService, transport),
   };
 }
 

@@ -8,6 +8,7 @@ export * from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 export * from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 export * from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 export * from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+export * from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 export { createKeyholdClient, type KeyholdClient, type KeyholdClientOptions } from "./client.ts";
 export { errorReason, type FieldViolation, fieldViolations } from "./errors.ts";
 export type { RetryOptions } from "./retries.ts";

@@ -26,6 +26,7 @@ export const ADMIN_SCOPES = [
   "keyhold:verify",
   "keyhold:derive",
   "keyhold:audit",
+  "keyhold:webhooks",
 ] as const;
 
 export type AdminScope = (typeof ADMIN_SCOPES)[number];

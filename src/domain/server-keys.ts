@@ -12,6 +12,7 @@ export const SERVER_KEY_LABELS = [
   "signing-key-wrap",
   "request-fingerprint",
   "hash-scheme-wrap",
+  "webhook-secret-wrap",
 ] as const;
 
 export type ServerKeyLabel = (typeof SERVER_KEY_LABELS)[number];

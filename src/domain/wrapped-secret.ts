@@ -14,7 +14,7 @@ const SECRET_AT = 1 + NONCE_SIZE;
 
 /** What a secret is for: it cannot be used for another purpose or under another name. */
 export interface WrapPurpose {
-  readonly purpose: "hmac key" | "hash affixes" | "signing key" | "audit log key";
+  readonly purpose: "hmac key" | "hash affixes" | "signing key" | "audit log key" | "webhook secret";
   readonly name: string;
   /** The first byte of the wrapped form. That of a signing key depends on the algorithm. */
   readonly version: number;

@@ -54,7 +54,7 @@ export function createApi(
   { keys, reader, rings, hashing, audit, auditTree }: Resources,
   signing: Signing,
   context: VerifyContext,
-  server: Pick<ApiContext, "auditFeed" | "onDenied" | "isStopping">,
+  server: Pick<ApiContext, "auditFeed" | "webhooks" | "onDenied" | "isStopping">,
 ): ApiContext {
   const { clock, random } = keys;
   const strict = strictly(context);

@@ -19,13 +19,15 @@ export function createAuditFeed({ audit: { store }, coherence }: Resources): Aud
 
 /**
  * Starts the job that adds the events of all nodes to the audit log and advances the feed: soon after a change of this node, at once when another
- * node has added events that a watcher waits for, and every second for the changes of programs that are no nodes. Starts the job of the tree.
+ * node has added events that a watcher waits for, and every second for the changes of programs that are no nodes. Starts the job of the tree. `onEvents` is
+ * called when this node has added events.
  */
 export function startAuditJob(
   jobs: Jobs,
   feed: AuditFeed,
   { audit, auditTree, coherence }: Resources,
   { audit: meter, denials }: Instruments,
+  onEvents: () => void,
 ): void {
   const run = jobs.start({
     name: "audit_log",
@@ -38,6 +40,7 @@ export function startAuditJob(
       const { assigned, lag } = await audit.store.sequence();
       meter.events += assigned;
       meter.lag = lag;
+      if (assigned > 0) onEvents();
       await feed.advance();
     },
   });

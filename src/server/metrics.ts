@@ -36,6 +36,11 @@ export class Instruments {
   readonly audit = { events: 0, lag: 0, integrated: 0, behind: 0 };
   /** `lag` is in milliseconds. */
   readonly expiry = { events: { expiring: 0, expired: 0 }, lag: 0 };
+  readonly webhooks = {
+    attempts: { succeeded: 0, retry: 0, failed: 0, gone: 0 },
+    /** `lag` is in milliseconds. */
+    queue: { pending: 0, lag: 0 },
+  };
   readonly adoptions = { adopted: 0, already: 0, failed: 0 };
 
   readonly denials = new Denials();
@@ -81,6 +86,7 @@ export function metricsOf(measured: Measured): AnyFamily[] {
     ...databaseMetrics(measured.resources),
     ...backgroundMetrics(measured),
     ...auditMetrics(measured),
+    ...webhookMetrics(measured.meters),
     ...(measured.uncaught === undefined ? [] : [uncaughtMetric(measured.uncaught)]),
   ];
 }
@@ -118,6 +124,22 @@ function auditMetrics({ feed, meters: { audit, expiry, denials } }: Measured): F
       "keyhold_expiry_lag_seconds",
       "How long the oldest event of an expiry that is not recorded yet has been due.",
       () => seconds(expiry.lag),
+    ),
+  ];
+}
+
+function webhookMetrics({ webhooks }: Instruments): Family[] {
+  return [
+    counter("keyhold_webhook_attempts_total", "Requests to webhook endpoints, by what followed.", () =>
+      samples("outcome", webhooks.attempts),
+    ),
+    gauge(
+      "keyhold_webhook_deliveries_pending",
+      "Deliveries to all webhook endpoints that wait for an attempt.",
+      () => webhooks.queue.pending,
+    ),
+    gauge("keyhold_webhook_lag_seconds", "How long the oldest delivery that is due has waited for its attempt.", () =>
+      seconds(webhooks.queue.lag),
     ),
   ];
 }

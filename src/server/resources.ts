@@ -19,6 +19,8 @@ import { createAdoptionStore } from "../postgres/hashes/adoption.ts";
 import { createKeyStore } from "../postgres/key-store.ts";
 import { createFindKeys } from "../postgres/keys/verification-store.ts";
 import { createSigningKeyStore } from "../postgres/signing/signing-key-store.ts";
+import { createEndpointStore } from "../postgres/webhooks/endpoint-store.ts";
+import { createQueueStore } from "../postgres/webhooks/queue-store.ts";
 import type { SigningContext } from "../signing/signing.ts";
 import { looksLikeJwt } from "../token/jwt/compact.ts";
 import { looksLikeMacaroon } from "../token/macaroon/text.ts";
@@ -94,7 +96,7 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const lists = new Pool({ ...options, maxConnections: LIST_CONNECTIONS, prepare: false });
   const reads = new Pool({ ...options, maxConnections: READ_CONNECTIONS, prepare });
   const reserve = new Pool({ ...options, maxConnections: RESERVED_CONNECTIONS, prepare });
-  // The job of the audit log neither waits behind changes nor delays them.
+  // The jobs of the audit log and of webhooks neither wait behind changes nor delay them.
   const audit = new Pool({ ...options, maxConnections: 1, prepare, applicationName: "keyhold audit" });
   const pools = [database, lists, reads, reserve, audit];
   const close = async () => {
@@ -186,13 +188,14 @@ function assemble(
     random,
     toJson: storedEventJson,
   };
+  const webhooks = { endpoints: createEndpointStore({ database, lists }), queue: createQueueStore(auditDatabase) };
   return {
     database,
     /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */
     lists,
     /** Runs the statement with which keys are found for verification, past the cache. */
     probeReads,
-    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption, audit, auditTree },
+    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption, audit, auditTree, webhooks },
   };
 }
 

@@ -3,7 +3,6 @@ import type { FastifyBaseLogger } from "fastify";
 import { auditTiles } from "../api/audit-tiles.ts";
 import { introspectBy } from "../api/introspection.ts";
 import { implementRpcs, implementStreams } from "../api/v2alpha1/rpcs.ts";
-import type { AuditFeed } from "../audit/feed.ts";
 import { createTreeKey } from "../audit/tree/tree.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
 import { createAdopter } from "../hashing/adopter.ts";
@@ -32,6 +31,7 @@ import { Instruments, metricsOf } from "./metrics.ts";
 import { openPorts } from "./ports.ts";
 import { createReadProbe } from "./read-probe.ts";
 import type { Resources } from "./resources.ts";
+import { startWebhooks, webhooksContext } from "./webhooks.ts";
 
 export type Service = Awaited<ReturnType<typeof serve>>;
 
@@ -84,8 +84,10 @@ export async function serve(
   };
   let isStopping = false;
   const feed = createAuditFeed(resources);
+  let runWebhooks = () => {};
   const api = createApi(config, resources, signing, counted, {
     auditFeed: feed,
+    webhooks: webhooksContext(config, resources, () => runWebhooks()),
     onDenied: (caller) => meters.denials.add(caller, "NOT_PERMITTED"),
     isStopping: () => isStopping,
   });
@@ -124,15 +126,19 @@ export async function serve(
     bodyBudget: new BodyBudget(config.requestBufferBytes ?? defaultRequestBuffer(options.workers?.().configured)),
     ...options,
   });
-  const jobs = startJobs(config, resources, feed, signing, lastUsed, meters, logger);
-  onFailure.defer(() => jobs.stop());
+  const jobs = startJobs(config, resources, signing, lastUsed, meters, logger);
+  const webhooks = startWebhooks(jobs, config, resources, meters, logger);
+  runWebhooks = webhooks.run;
+  startAuditJob(jobs, feed, resources, meters, webhooks.run);
+  const stopJobs = async () => void (await Promise.all([webhooks.stop(), jobs.stop()]));
+  onFailure.defer(stopJobs);
   const close = async () => {
     isStopping = true;
     // Keeps the lease until the calls in flight have ended, and acknowledges barriers meanwhile, so that no change waits for this node.
     await ports.close();
     await adopter.stop();
     await resources.coherence.membership.leave();
-    await jobs.stop();
+    await stopJobs();
     await resources.close();
     // An unreachable collector must not keep the server from stopping.
     await tracing?.close().catch((err) => logger.warn({ err }, "the last trace spans could not be exported"));
@@ -191,7 +197,6 @@ function staleVerdicts(
 function startJobs(
   { expiryWarnings }: Config,
   resources: Resources,
-  feed: AuditFeed,
   signing: Signing,
   lastUsed: LastUsed,
   meters: Instruments,
@@ -221,7 +226,6 @@ function startJobs(
     failureMessage: "unused hash formats could not be removed",
     run: async () => void (await hashing.removeUnused()),
   });
-  startAuditJob(jobs, feed, resources, meters);
   startExpiryJob(jobs, expiryWarnings, resources, meters);
   const readAdminTokens = jobs.start({
     name: "admin_tokens",

@@ -9,6 +9,7 @@ import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_k
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
@@ -61,9 +62,27 @@ const { method: imported } = ImportedApiKeysService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
+const { method: webhooks } = WebhookEndpointsService;
 const HMAC_KEY = { hmacKeyId: "h", key: "the key of an HMAC", encoding: TextEncoding.UTF8 };
 const draft = ({ actorId }: Target) => ({ name: "n", actorId });
 const ofActor = ({ actorId }: Target) => ({ pageSize: 1, filter: `actor_id="${actorId}"` });
+
+/** A call on a webhook endpoint, to which nothing can be sent. `request` gets its id, and that of a delivery. */
+function ofEndpoint<I extends DescMessage>(
+  method: DescMethodUnary<I>,
+  request: (endpointId: string, deliveryId: string) => MessageInitShape<I>,
+): Row {
+  const run: Row["run"] = async (call, _, headers) => {
+    const endpoint = { endpoint_id: randomUUID(), url: "https://hooks.invalid", event_types: ["signing_key.rotated"] };
+    const path = `${paths.webhookEndpoints}/${endpoint.endpoint_id}`;
+    await suite.rest("POST", paths.webhookEndpoints, endpoint);
+    const { body } = await suite.rest("POST", `${path}:sendTestEvent`, {});
+    const reply = await call(method, request(endpoint.endpoint_id, body.delivery_id), headers);
+    await suite.rest("DELETE", path);
+    return reply;
+  };
+  return { method, scope: "keyhold:webhooks", run };
+}
 
 /** The table of docs/endpoints.md, written by hand. */
 const ROWS: readonly Row[] = [
@@ -133,6 +152,18 @@ const ROWS: readonly Row[] = [
         : reply;
     },
   },
+  ofEndpoint(webhooks.createWebhookEndpoint, (endpointId) => ({
+    ...{ endpointId, url: "https://hooks.invalid", eventTypes: ["signing_key.rotated"] },
+  })),
+  ofEndpoint(webhooks.getWebhookEndpoint, (endpointId) => ({ endpointId })),
+  row(webhooks.listWebhookEndpoints, "keyhold:webhooks", () => ({})),
+  ofEndpoint(webhooks.updateWebhookEndpoint, (endpointId) => ({ webhookEndpoint: { endpointId, description: "d" } })),
+  ofEndpoint(webhooks.deleteWebhookEndpoint, (endpointId) => ({ endpointId })),
+  ofEndpoint(webhooks.rotateWebhookEndpointSecret, (endpointId) => ({ endpointId })),
+  ofEndpoint(webhooks.sendTestWebhookEvent, (endpointId) => ({ endpointId })),
+  ofEndpoint(webhooks.listWebhookDeliveries, (endpointId) => ({ endpointId })),
+  ofEndpoint(webhooks.redeliverWebhook, (endpointId, deliveryId) => ({ endpointId, deliveryId })),
+  ofEndpoint(webhooks.replayWebhookEvents, (endpointId) => ({ endpointId, seq: 0n })),
   row(SelfServiceService.method.selfRevokeApiKey, null, (target) => ({ credential: target.issued.secret })),
   row(DerivedKeysService.method.getJwks, null, () => ({})),
   row(Health.method.check, null, () => ({})),
@@ -152,7 +183,7 @@ const NO_MATCH = { ok: true, message: { matchedCount: 0, changedCount: 0, done: 
 const NO_SUCH_KEY = { isValid: false, errorCode: VerificationError.NOT_FOUND, errorMessage: "no such key" };
 
 /** Services whose resources have no actor. */
-const UNDIVIDED: readonly DescService[] = [HmacKeysService, AuditService];
+const UNDIVIDED: readonly DescService[] = [HmacKeysService, AuditService, WebhookEndpointsService];
 
 /** What a restricted caller is answered about keys of other actors, and about keys that do not exist. */
 const HIDDEN: Readonly<Record<string, object>> = {
@@ -190,6 +221,16 @@ const HIDDEN: Readonly<Record<string, object>> = {
   GetAuditCheckpoint: NOT_PERMITTED,
   GetAuditProof: NOT_PERMITTED,
   WatchAuditEvents: NOT_PERMITTED,
+  CreateWebhookEndpoint: NOT_PERMITTED,
+  GetWebhookEndpoint: NOT_PERMITTED,
+  ListWebhookEndpoints: NOT_PERMITTED,
+  UpdateWebhookEndpoint: NOT_PERMITTED,
+  DeleteWebhookEndpoint: NOT_PERMITTED,
+  RotateWebhookEndpointSecret: NOT_PERMITTED,
+  SendTestWebhookEvent: NOT_PERMITTED,
+  ListWebhookDeliveries: NOT_PERMITTED,
+  RedeliverWebhook: NOT_PERMITTED,
+  ReplayWebhookEvents: NOT_PERMITTED,
 };
 
 /** The parts of keys.write, written by hand. */
@@ -211,6 +252,7 @@ const SCOPES: readonly AdminScope[] = [
   "keyhold:verify",
   "keyhold:derive",
   "keyhold:audit",
+  "keyhold:webhooks",
 ];
 
 const CASES = ROWS.flatMap((one) =>

@@ -31,6 +31,9 @@ const unavailable: Outcome = { reason: "DATABASE_UNAVAILABLE" };
 const overloaded: Outcome = { reason: "OVERLOADED" };
 
 const aKey = { name: "a", actorId: "b" };
+const anEndpoint = (endpointId: string) => ({
+  ...{ endpointId, url: "https://hooks.invalid", eventTypes: ["signing_key.rotated"] },
+});
 const anHmacKey = (hmacKeyId: string) => ({ hmacKeyId, key: "a key", encoding: TextEncoding.UTF8 });
 
 interface Row {
@@ -61,6 +64,12 @@ function rows<T>(
 const nothing = async () => undefined;
 const issued = () => issue(suite.rest);
 const imported = () => importKey(suite.rest);
+const endpoint = async () => {
+  const { endpointId } = anEndpoint(randomUUID());
+  await client.webhookEndpoints.createWebhookEndpoint(anEndpoint(endpointId));
+  const { deliveryId } = await client.webhookEndpoints.sendTestWebhookEvent({ endpointId });
+  return { endpointId, deliveryId };
+};
 const credential = "x";
 
 /** All RPCs. */
@@ -84,6 +93,8 @@ const CALLS = table<Row>([
     getAuditEvent: () => client.audit.getAuditEvent({ seq: 0n }),
     getAuditCheckpoint: () => client.audit.getAuditCheckpoint({}),
     getAuditProof: () => client.audit.getAuditProof({ seq: 0n }),
+    createWebhookEndpoint: () => client.webhookEndpoints.createWebhookEndpoint(anEndpoint(randomUUID())),
+    listWebhookEndpoints: () => client.webhookEndpoints.listWebhookEndpoints({}),
     createHmacKey: () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
   }),
   ...rows(issued, {
@@ -108,6 +119,28 @@ const CALLS = table<Row>([
         client.selfService.selfRevokeApiKey({ credential: secret, reason: RevocationReason.SUPERSEDED }),
     },
     { repeats: false },
+  ),
+  ...rows(endpoint, {
+    getWebhookEndpoint: ({ endpointId }) => client.webhookEndpoints.getWebhookEndpoint({ endpointId }),
+    updateWebhookEndpoint: ({ endpointId }) =>
+      client.webhookEndpoints.updateWebhookEndpoint({ webhookEndpoint: { endpointId, description: "c" } }),
+    listWebhookDeliveries: ({ endpointId }) => client.webhookEndpoints.listWebhookDeliveries({ endpointId }),
+    redeliverWebhook: (ids) => client.webhookEndpoints.redeliverWebhook(ids),
+    replayWebhookEvents: ({ endpointId }) => client.webhookEndpoints.replayWebhookEvents({ endpointId, seq: 0n }),
+  }),
+  ...rows(
+    endpoint,
+    {
+      rotateWebhookEndpointSecret: ({ endpointId }) =>
+        client.webhookEndpoints.rotateWebhookEndpointSecret({ endpointId }),
+      sendTestWebhookEvent: ({ endpointId }) => client.webhookEndpoints.sendTestWebhookEvent({ endpointId }),
+    },
+    { repeats: false },
+  ),
+  ...rows(
+    endpoint,
+    { deleteWebhookEndpoint: ({ endpointId }) => client.webhookEndpoints.deleteWebhookEndpoint({ endpointId }) },
+    { reason: "WEBHOOK_ENDPOINT_NOT_FOUND" },
   ),
   ...rows(
     () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),

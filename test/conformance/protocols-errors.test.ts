@@ -6,6 +6,7 @@ import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import { table } from "../support/conformance.ts";
 import { lockTable } from "../support/locked-row.ts";
@@ -52,9 +53,12 @@ const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
 const { method: auditEvents } = AuditService;
 const { method: hmacKeys } = HmacKeysService;
+const { method: webhooks } = WebhookEndpointsService;
 const { method: keys } = ApiKeysService;
 
 const HMAC_KEY = { hmacKeyId: "shared", key: "the key of an HMAC", encoding: TextEncoding.UTF8 };
+
+const ENDPOINT = { endpointId: "shared", url: "https://hooks.invalid", eventTypes: ["signing_key.rotated"] };
 
 interface Expectation {
   readonly code: string;
@@ -220,6 +224,58 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     {
       code: "FAILED_PRECONDITION",
       message: "the maximum of 100 HMAC keys is reached; delete an HMAC key that no imported key needs",
+    },
+  ),
+  WEBHOOK_ENDPOINT_NOT_FOUND: fails(
+    webhooks.getWebhookEndpoint,
+    (call) => call(webhooks.getWebhookEndpoint, { endpointId: "of-nothing" }),
+    { code: "NOT_FOUND", message: "no such webhook endpoint" },
+  ),
+  WEBHOOK_ENDPOINT_ALREADY_EXISTS: fails(
+    webhooks.createWebhookEndpoint,
+    async (call) => {
+      await call(webhooks.createWebhookEndpoint, ENDPOINT);
+      return call(webhooks.createWebhookEndpoint, { ...ENDPOINT, url: "https://other.invalid" });
+    },
+    {
+      code: "ALREADY_EXISTS",
+      message:
+        "endpoint_id: is already the id of an endpoint with other values; choose another id, or update that endpoint",
+      violations: { endpoint_id: expect.stringContaining("another id") },
+    },
+  ),
+  WEBHOOK_DELIVERY_NOT_FOUND: fails(
+    webhooks.redeliverWebhook,
+    async (call) => {
+      await call(webhooks.createWebhookEndpoint, ENDPOINT);
+      return call(webhooks.redeliverWebhook, { endpointId: ENDPOINT.endpointId, deliveryId: "of-nothing" });
+    },
+    { code: "NOT_FOUND", message: "the webhook endpoint has no such delivery" },
+  ),
+  WEBHOOK_ENDPOINT_DISABLED: fails(
+    webhooks.sendTestWebhookEvent,
+    async (call) => {
+      const endpointId = "disabled";
+      await call(webhooks.createWebhookEndpoint, { ...ENDPOINT, endpointId });
+      const change = { webhookEndpoint: { endpointId, disabled: true }, updateMask: { paths: ["disabled"] } };
+      await call(webhooks.updateWebhookEndpoint, change);
+      return call(webhooks.sendTestWebhookEvent, { endpointId });
+    },
+    { code: "FAILED_PRECONDITION", message: "the webhook endpoint disabled is disabled; enable it first" },
+  ),
+  TOO_MANY_WEBHOOK_ENDPOINTS: fails(
+    webhooks.createWebhookEndpoint,
+    async (call) => {
+      await suite.sql`
+        INSERT INTO webhook_endpoints (endpoint_id, url, event_types, filter, description, create_time, created_by, update_time, disable_time,
+          disable_reason, wrapped_secret, wrap_key_id, next_seq)
+        SELECT 'endpoint-' || number, '', '{}', '', '', now(), '', now(), now(), 'caller', '', '', 0 FROM generate_series(1, 100) AS number
+        ON CONFLICT DO NOTHING`;
+      return call(webhooks.createWebhookEndpoint, { ...ENDPOINT, endpointId: "one-too-many" });
+    },
+    {
+      code: "FAILED_PRECONDITION",
+      message: "the maximum of 100 webhook endpoints is reached; delete one first",
     },
   ),
   TOO_MANY_HASH_SCHEMES: fails(

@@ -10,7 +10,8 @@ import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_k
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
-import { answered } from "../support/protocols/call.ts";
+import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
+import { answered, type CallRpc } from "../support/protocols/call.ts";
 import { derived, draft, imported, importHashed, issued, newRawKey } from "../support/protocols/keys.ts";
 import { type Scenario, scenario } from "../support/protocols/scenario.ts";
 
@@ -18,6 +19,7 @@ const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
 const { method: auditEvents } = AuditService;
 const { method: hmacKeys } = HmacKeysService;
+const { method: webhooks } = WebhookEndpointsService;
 const { method: keys } = ApiKeysService;
 
 const record = {
@@ -71,6 +73,27 @@ const hmacKey = {
   create_time: "<time>",
   created_by: "none:anonymous",
   not_adopted_count: 0,
+};
+
+const ENDPOINT = { endpointId: "hooks", url: "https://hooks.invalid/", eventTypes: ["signing_key.rotated"] };
+
+const webhookEndpoint = {
+  ...{ endpoint_id: "hooks", url: "https://hooks.invalid/", event_types: ["signing_key.rotated"], filter: "" },
+  ...{ description: "", disabled: false, disable_reason: "", create_time: "<time>", created_by: "none:anonymous" },
+  ...{ update_time: "<time>", next_seq: "<seq>" },
+};
+
+/** Creates an endpoint of its own for a scenario. */
+async function endpoint(call: CallRpc): Promise<string> {
+  const endpointId = randomUUID();
+  await call(webhooks.createWebhookEndpoint, { ...ENDPOINT, endpointId });
+  return endpointId;
+}
+
+const ownEndpoint = { ...webhookEndpoint, endpoint_id: "<id>" };
+const testDelivery = {
+  ...{ delivery_id: "<id>", endpoint_id: "<id>", event_type: "webhook.test", create_time: "<time>" },
+  ...{ state: "WEBHOOK_DELIVERY_STATE_PENDING", next_attempt_time: "<time>", attempts: [] },
 };
 
 const endless = ({ expire_time, ...fields }: typeof record) => fields;
@@ -586,6 +609,89 @@ export const SCENARIOS: readonly Scenario[] = [
     "returns the hashes that lead to the root",
     (call) => call(auditEvents.getAuditProof, { seq: 0n, treeSize: 2n }),
     { tree_size: "2", entry: expect.stringMatching(/^{"action":/), hashes: [expect.stringMatching(/^[\w+/]{43}=$/)] },
+  ),
+  scenario(
+    webhooks.createWebhookEndpoint,
+    "returns the endpoint without its secret when it is repeated",
+    async (call) => {
+      await call(webhooks.createWebhookEndpoint, ENDPOINT);
+      return call(webhooks.createWebhookEndpoint, ENDPOINT);
+    },
+    { secret: "", webhook_endpoint: webhookEndpoint },
+  ),
+  scenario(
+    webhooks.getWebhookEndpoint,
+    "returns the endpoint",
+    async (call) => call(webhooks.getWebhookEndpoint, { endpointId: await endpoint(call) }),
+    ownEndpoint,
+  ),
+  scenario(
+    webhooks.listWebhookEndpoints,
+    "returns all endpoints",
+    async (call) => {
+      await endpoint(call);
+      return call(webhooks.listWebhookEndpoints, {});
+    },
+    { webhook_endpoints: expect.arrayContaining([ownEndpoint]) },
+  ),
+  scenario(
+    webhooks.updateWebhookEndpoint,
+    "returns the new state of the endpoint",
+    async (call) => {
+      const change = { endpointId: await endpoint(call), filter: "seq > 7", disabled: true };
+      return call(webhooks.updateWebhookEndpoint, {
+        webhookEndpoint: change,
+        updateMask: { paths: ["filter", "disabled"] },
+      });
+    },
+    { ...ownEndpoint, filter: "seq > 7", disabled: true, disable_reason: "caller", disable_time: "<time>" },
+  ),
+  scenario(
+    webhooks.deleteWebhookEndpoint,
+    "deletes an endpoint",
+    async (call) => call(webhooks.deleteWebhookEndpoint, { endpointId: await endpoint(call) }),
+    {},
+  ),
+  scenario(
+    webhooks.rotateWebhookEndpointSecret,
+    "returns the new secret",
+    async (call) => call(webhooks.rotateWebhookEndpointSecret, { endpointId: await endpoint(call), gracePeriod: "1h" }),
+    {
+      secret: "<secret>",
+      webhook_endpoint: { ...ownEndpoint, secret_rotate_time: "<time>", old_secret_expire_time: "<time>" },
+    },
+  ),
+  scenario(
+    webhooks.sendTestWebhookEvent,
+    "returns the delivery",
+    async (call) => call(webhooks.sendTestWebhookEvent, { endpointId: await endpoint(call) }),
+    testDelivery,
+  ),
+  scenario(
+    webhooks.listWebhookDeliveries,
+    "returns the deliveries",
+    async (call) => {
+      const endpointId = await endpoint(call);
+      await call(webhooks.sendTestWebhookEvent, { endpointId });
+      return call(webhooks.listWebhookDeliveries, { endpointId });
+    },
+    { webhook_deliveries: [testDelivery], next_page_token: "" },
+  ),
+  scenario(
+    webhooks.redeliverWebhook,
+    "returns the delivery",
+    async (call) => {
+      const endpointId = await endpoint(call);
+      const { deliveryId } = answered(await call(webhooks.sendTestWebhookEvent, { endpointId }));
+      return call(webhooks.redeliverWebhook, { endpointId, deliveryId });
+    },
+    testDelivery,
+  ),
+  scenario(
+    webhooks.replayWebhookEvents,
+    "returns the endpoint with its position",
+    async (call) => call(webhooks.replayWebhookEvents, { endpointId: await endpoint(call), seq: 0n }),
+    ownEndpoint,
   ),
   scenario(Health.method.check, "says that the server serves", (call) => call(Health.method.check, {}), {
     status: "SERVING",

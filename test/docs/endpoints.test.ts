@@ -12,7 +12,7 @@ const page = readFileSync(resolve(ROOT, "docs/endpoints.md"), "utf8");
 /** Returns the line below a heading of the page. */
 function lineOf(method: DescMethod): string {
   const { pattern } = getOption(method, http);
-  const path = String(pattern.value).replace(/\{\w+\.key_id\}/, "{key_id}");
+  const path = String(pattern.value).replace(/\{\w+\.(\w+)\}/, "{$1}");
   const route = pattern.case === undefined ? "no path" : `\`${pattern.case.toUpperCase()} ${path}\``;
   const policy = rowOf(method)?.policy;
   const needed = policy === "public" ? "no token needed" : `scope \`${policy}\``;

@@ -95,6 +95,22 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   GetJwks: () => ({}),
   ListAuditEvents: () => ({ page_size: 2, filter: 'action="key.*"' }),
   GetAuditEvent: () => ({ seq: "0" }),
+  // There can be only 100.
+  CreateWebhookEndpoint: () => ({
+    ...{ endpoint_id: "hooks", url: "https://hooks.invalid", event_types: ["signing_key.rotated"] },
+  }),
+  GetWebhookEndpoint: () => ({ endpoint_id: "hooks" }),
+  ListWebhookEndpoints: () => ({}),
+  UpdateWebhookEndpoint: ({ mark }) => ({
+    webhook_endpoint: { endpoint_id: "hooks", description: `${mark} description` },
+    update_mask: "description",
+  }),
+  DeleteWebhookEndpoint: () => ({ endpoint_id: "hooks" }),
+  RotateWebhookEndpointSecret: () => ({ endpoint_id: "hooks", grace_period: "1h" }),
+  SendTestWebhookEvent: () => ({ endpoint_id: "hooks" }),
+  ListWebhookDeliveries: () => ({ endpoint_id: "hooks", page_size: 2 }),
+  RedeliverWebhook: ({ issuedKeyId }) => ({ endpoint_id: "hooks", delivery_id: issuedKeyId }),
+  ReplayWebhookEvents: () => ({ endpoint_id: "hooks", seq: "0" }),
 };
 
 function importOf(mark: string, suffix: string): JsonObject {

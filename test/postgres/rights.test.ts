@@ -14,6 +14,7 @@ import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/sig
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
+import type { AttemptResult } from "../../src/webhooks/store.ts";
 import { table } from "../support/conformance.ts";
 import { anyServer } from "../support/no-cluster.ts";
 import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
@@ -170,6 +171,17 @@ const hashing = () => resources.hashing;
 const HMAC_KEY = { hmacKeyId: "k", wrapped: Buffer.alloc(1), wrapKeyId: "k", createTime: NOW, createdBy: "me" };
 const SCHEME = { algorithm: "SHA256", prefix: "", suffix: "", hmacKeyId: null } as const;
 
+const endpoints = () => resources.webhooks.endpoints;
+const ENDPOINT = {
+  ...{ endpointId: "h", url: "", eventTypes: [], filter: "", description: "", createTime: NOW, createdBy: "me" },
+  secret: { wrapped: Buffer.alloc(1), wrapKeyId: "k" },
+};
+const DELIVERY = { deliveryId: randomUUID(), endpointId: "of nothing", seq: null, eventType: "", body: "" };
+const ATTEMPT: AttemptResult = {
+  ...({ state: "succeeded", delay: null, isGone: false } as const),
+  ...{ httpStatus: 204, error: null, durationMs: 1 },
+};
+
 /** Removes a scheme and a length that no key has. */
 async function removeUnused(): Promise<void> {
   await owner`INSERT INTO hash_schemes (scheme_id, slot, algorithm, create_time) VALUES (1, 8, 'SHA384', '2026-01-01') ON CONFLICT DO NOTHING`;
@@ -218,6 +230,16 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
     createFindKeys(resources.database, anyServer)([{ keyId: null, digests: [Buffer.alloc(32)] }]),
   "SELECT on accepted_databases": () => feed(async () => undefined),
   "INSERT on accepted_databases": () => acceptDatabase(resources.database),
+  "SELECT on webhook_endpoints": () => endpoints().list(),
+  "INSERT on webhook_endpoints": () => endpoints().add(ENDPOINT, operator),
+  "UPDATE on webhook_endpoints": () => endpoints().update("h", {}, NOW, operator),
+  "DELETE on webhook_endpoints": () => endpoints().delete("of nothing", operator),
+  "SELECT on webhook_deliveries": () => endpoints().deliveries("h", null, 1),
+  "INSERT on webhook_deliveries": () => endpoints().addDelivery(DELIVERY),
+  "UPDATE on webhook_deliveries": () => endpoints().redeliver("h", KEY_ID),
+  "DELETE on webhook_deliveries": () => resources.webhooks.queue.deleteOld(),
+  "SELECT on webhook_attempts": () => endpoints().deliveries("h", null, 1),
+  "INSERT on webhook_attempts": () => resources.webhooks.queue.record({ deliveryId: KEY_ID, lease: "now" }, ATTEMPT),
   "SELECT on schema_migrations": async () => (await open()).close(),
   "SELECT on audit_events": () => resources.audit.store.read(0, 1),
   "SELECT on audit_log": () => resources.audit.store.bounds(),

@@ -73,6 +73,17 @@ const verbOf = (keyId: string, verb: string, body: Json = {}): Call => ({
   body,
 });
 
+const endpoint = (endpoint_id: string) => ({
+  ...{ endpoint_id, url: "https://hooks.invalid", event_types: ["signing_key.rotated"] },
+});
+
+/** Returns a change of a new webhook endpoint. */
+async function onEndpoint(id: string, method: string, target: string, body: Json, before: Json, after: Json) {
+  succeeded((await send({ path: paths.webhookEndpoints, body: endpoint(id) })).answer);
+  const path = `${paths.webhookEndpoints}/${id}${target}`;
+  return { method, path, body, resourceId: id, before: row(before), after: row(after) };
+}
+
 function rawKey(): string {
   const raw = secrets.add(newRawKey(), "a raw key");
   for (const encoding of ["hex", "base64"] as const)
@@ -250,6 +261,50 @@ const CHANGES: readonly (readonly [action: string, rpc: string, prepare: () => P
       const path = `${paths.hmacKeys}/h2`;
       return { method: "DELETE", path, resourceId: "h2", before: row({ hmac_key_id: "h2" }), after: null };
     },
+  ],
+  [
+    "webhook_endpoint.created",
+    "WebhookEndpointsService/CreateWebhookEndpoint",
+    () => {
+      const body = endpoint("w1");
+      const { endpoint_id: resourceId } = body;
+      return { path: paths.webhookEndpoints, body, resourceId, before: null, after: row(body) };
+    },
+  ],
+  [
+    "webhook_endpoint.updated",
+    "WebhookEndpointsService/UpdateWebhookEndpoint",
+    () => onEndpoint("w2", "PATCH", "", { description: "new" }, { description: "" }, { description: "new" }),
+  ],
+  [
+    "webhook_endpoint.disabled",
+    "WebhookEndpointsService/UpdateWebhookEndpoint",
+    () =>
+      onEndpoint(
+        ...(["w3", "PATCH", "?update_mask=disabled", { disabled: true }] as const),
+        { disable_time: null, disable_reason: null },
+        { disable_time: expect.any(String), disable_reason: "caller" },
+      ),
+  ],
+  [
+    "webhook_endpoint.secret_rotated",
+    "WebhookEndpointsService/RotateWebhookEndpointSecret",
+    () =>
+      onEndpoint(
+        ...(["w4", "POST", ":rotateSecret", { grace_period: "1h" }] as const),
+        { secret_rotate_time: null },
+        { secret_rotate_time: expect.any(String) },
+      ),
+  ],
+  [
+    "webhook_endpoint.replayed",
+    "WebhookEndpointsService/ReplayWebhookEvents",
+    () => onEndpoint("w5", "POST", ":replay", { seq: "0" }, { next_seq: expect.any(Number) }, { next_seq: 0 }),
+  ],
+  [
+    "webhook_endpoint.deleted",
+    "WebhookEndpointsService/DeleteWebhookEndpoint",
+    async () => ({ ...(await onEndpoint("w6", "DELETE", "", undefined, endpoint("w6"), {})), after: null }),
   ],
 ];
 

@@ -38,6 +38,11 @@ const TABLES: Readonly<Record<string, AuditedTable>> = {
   hmac_key: ["hmac_keys", "hmac_key_id", ["wrapped_key", "slot"]],
   root_secret: ["used_root_secrets", "digest_key_id"],
   accepted_database: ["accepted_databases", "system_identifier"],
+  webhook_endpoint: [
+    "webhook_endpoints",
+    "endpoint_id",
+    ["wrapped_secret", "old_wrapped_secret", "next_seq", "failing_since"],
+  ],
   migration: ["schema_migrations", "name"],
   audit_tree_key: ["audit_tree_key", "verifier_key", ["wrapped"]],
 };
@@ -46,7 +51,7 @@ const TABLES: Readonly<Record<string, AuditedTable>> = {
 const FIRST_MIGRATION = 26;
 
 /** Events that change no row. */
-const WITHOUT_CHANGE = new Set(["call.denied", "key.expiring", "key.expired"]);
+const WITHOUT_CHANGE = new Set(["webhook_endpoint.replayed", "call.denied", "key.expiring", "key.expired"]);
 
 /** Rows by `<kind> <id>`, such as `key 0198b2a4-…`. */
 type Rows = Map<string, RecordedRow>;

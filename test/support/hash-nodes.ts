@@ -11,6 +11,7 @@ import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { createAuditFeed } from "../../src/server/audit.ts";
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
+import { webhooksContext } from "../../src/server/webhooks.ts";
 import { createSigning } from "../../src/signing/signing.ts";
 import { operator } from "./principal.ts";
 import { ROOT_SECRET } from "./server.ts";
@@ -66,7 +67,8 @@ async function openNode<H extends TestHashes | null>(
   const log = { error: (...fault: unknown[]) => failures.push(fault) };
   const hashing = { ...resources.hashing, findByHash };
   const context = createVerifyContext(config, { ...resources, hashing }, signing, lastUsed, adopter, log);
-  const server = { auditFeed: createAuditFeed(resources), onDenied: () => {}, isStopping: () => false };
+  const webhooks = webhooksContext(config, resources, () => {});
+  const server = { auditFeed: createAuditFeed(resources), webhooks, onDenied: () => {}, isStopping: () => false };
   const api = createApi(config, resources, signing, context, server);
   return {
     ...{ resources, hashes, adopter, api, changes, outcomes, failures },

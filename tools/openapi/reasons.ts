@@ -6,6 +6,7 @@ import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import type { HttpErrorReason } from "../../src/transport/wire/http-error.ts";
@@ -18,6 +19,7 @@ const { method: imported } = ImportedApiKeysService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
+const { method: webhooks } = WebhookEndpointsService;
 
 const OF_EVERY_CALL: readonly Reason[] = [
   "INVALID_ARGUMENT",
@@ -69,6 +71,18 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
   [audit.getAuditEvent, ["AUDIT_EVENT_NOT_FOUND"]],
   [audit.getAuditProof, ["AUDIT_EVENT_NOT_FOUND", "AUDIT_SEQ_OUT_OF_RANGE"]],
   [audit.watchAuditEvents, ["AUDIT_SEQ_OUT_OF_RANGE", "WATCH_TOO_SLOW"]],
+  [webhooks.createWebhookEndpoint, ["WEBHOOK_ENDPOINT_ALREADY_EXISTS", "TOO_MANY_WEBHOOK_ENDPOINTS"]],
+  [webhooks.getWebhookEndpoint, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],
+  [webhooks.updateWebhookEndpoint, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],
+  [webhooks.deleteWebhookEndpoint, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],
+  [webhooks.rotateWebhookEndpointSecret, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],
+  [webhooks.sendTestWebhookEvent, ["WEBHOOK_ENDPOINT_NOT_FOUND", "WEBHOOK_ENDPOINT_DISABLED"]],
+  [webhooks.listWebhookDeliveries, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],
+  [
+    webhooks.redeliverWebhook,
+    ["WEBHOOK_ENDPOINT_NOT_FOUND", "WEBHOOK_DELIVERY_NOT_FOUND", "WEBHOOK_ENDPOINT_DISABLED"],
+  ],
+  [webhooks.replayWebhookEvents, ["WEBHOOK_ENDPOINT_NOT_FOUND", "WEBHOOK_ENDPOINT_DISABLED", "AUDIT_SEQ_OUT_OF_RANGE"]],
   [SelfServiceService.method.selfRevokeApiKey, ["CREDENTIAL_INVALID", "API_KEY_ALREADY_REVOKED", "CHANGE_UNCONFIRMED"]],
 ]);
 

@@ -9,6 +9,7 @@ export type Direction = "input" | "output";
 /** Messages of Google that have a JSON form of their own. */
 const WELL_KNOWN: Readonly<Record<string, JsonObject>> = {
   "google.protobuf.Timestamp": { type: "string", format: "date-time" },
+  "google.protobuf.Duration": { type: "string", pattern: "^\\d+(\\.\\d+)?s$" },
   "google.protobuf.Struct": { type: "object", additionalProperties: true },
   "google.protobuf.FieldMask": { type: "string" },
   "google.protobuf.Value": { description: "Any JSON value." },

@@ -6,6 +6,7 @@ import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
 import { type MaybePromise, recover } from "../../lib/maybe-promise.ts";
@@ -24,6 +25,7 @@ import { hmacKeys } from "./hmac-keys.ts";
 import { importedApiKeys } from "./imported-api-keys.ts";
 import { issuedApiKeys } from "./issued-api-keys.ts";
 import { derivedKeys, selfService } from "./public.ts";
+import { webhookEndpoints } from "./webhooks.ts";
 
 export const SERVICES = [
   IssuedApiKeysService,
@@ -33,6 +35,7 @@ export const SERVICES = [
   SelfServiceService,
   DerivedKeysService,
   AuditService,
+  WebhookEndpointsService,
 ] as const;
 
 const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
@@ -43,6 +46,7 @@ const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
   ...tableOf(SelfServiceService, selfService),
   ...tableOf(DerivedKeysService, derivedKeys),
   ...tableOf(AuditService, audit),
+  ...tableOf(WebhookEndpointsService, webhookEndpoints),
 ]);
 
 function tableOf<S extends DescService>({ methods }: S, rows: ServiceRows<S>): [DescMethod, RpcRow][] {

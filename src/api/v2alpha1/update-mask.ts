@@ -53,7 +53,7 @@ export function readUpdate<S extends DescMessage>(
   const [keyId, update] = checkAll(
     () => parseKeyId(key.keyId, `${field}.key_id`),
     () => {
-      const update = toUpdate(maskedUpdate(mask, schema, key), `${field}.`);
+      const update = toUpdate(maskedUpdate<S, KeyMessage>(mask, schema, key), `${field}.`);
       checkUpdate(update, kind);
       return update;
     },
@@ -79,11 +79,11 @@ function toUpdate(masked: MaskedFields, path: string): UpdateInput {
  * modified and sent back, also by a client of a release for which they were output-only, must not undo a concurrent change of who may use
  * the key. Rejects a mask with a field that cannot be updated, because ignoring it would hide a mistake.
  */
-export function maskedUpdate<S extends DescMessage>(
+export function maskedUpdate<S extends DescMessage, R extends object>(
   mask: FieldMask | undefined,
   schema: S,
-  key: MessageShape<S> & KeyMessage,
-): MaskedFields {
+  key: MessageShape<S> & R & Pick<ExpiryInput, "ttl">,
+): Partial<R> {
   const sent = mask !== undefined && !derived.has(mask) ? new Set(mask.paths) : null;
   if (sent !== null) requireUpdatable(sent, schema);
   const isWhole = sent === null || sent.has("*");
@@ -96,19 +96,20 @@ export function maskedUpdate<S extends DescMessage>(
         : `must list ${unnamed.join(", ")} explicitly`;
     throw invalidArgument("update_mask", description, "FIELD_REQUIRED");
   }
-  if (sent !== null) requireTtl(sent, key);
-  return Object.fromEntries(fields.map(({ localName }) => [localName, Reflect.get(key, localName)]));
+  if (sent !== null) requireTtl(sent, key.ttl);
+  const masked = fields.map(({ localName }) => [localName, Reflect.get(key, localName)]);
+  return Object.fromEntries(masked) as Partial<R>;
 }
 
-/** The fields of a key that only a mask changes that names them. A `ttl` is in no key that is read. */
-const CONTROLS: readonly string[] = ["expire_time", "ip_restriction"];
+/** The fields of a resource that only a mask changes that names them. A `ttl` is in no key that is read. */
+const CONTROLS: readonly string[] = ["expire_time", "ip_restriction", "disabled"];
 
 function isControl({ name }: DescField): boolean {
   return CONTROLS.includes(name);
 }
 
 /** `ttl` has no value to clear; and if it is set, clearing `expire_time` is not what the caller means. */
-function requireTtl(paths: ReadonlySet<string>, { ttl }: KeyMessage): void {
+function requireTtl(paths: ReadonlySet<string>, ttl: ExpiryInput["ttl"]): void {
   if (paths.has("ttl") && ttl === undefined && !paths.has("expire_time"))
     throw invalidArgument(
       "update_mask",

@@ -17,6 +17,9 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   bulk_changes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   accepted_databases: ["SELECT", "INSERT"],
   used_root_secrets: ["SELECT", "INSERT"],
+  webhook_endpoints: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  webhook_deliveries: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  webhook_attempts: ["SELECT", "INSERT"],
   schema_migrations: ["SELECT"],
   // Written by triggers, which run as the owner.
   raw_key_digests: ["SELECT"],

@@ -150,6 +150,11 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: networks("KEYHOLD_TRUSTED_PROXIES", get("KEYHOLD_TRUSTED_PROXIES")),
+    /** Where webhooks may be sent. */
+    webhooks: {
+      allowedCidrs: networks("KEYHOLD_WEBHOOK_ALLOW_CIDRS", get("KEYHOLD_WEBHOOK_ALLOW_CIDRS")),
+      proxy: null,
+    },
     gateways: toGateways(get),
     /** Limit of calls per second without a credential from one address; null: none. */
     publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),

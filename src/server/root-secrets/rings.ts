@@ -12,6 +12,7 @@ export function deriveRings(roots: RootSecrets) {
     macaroonRoot: deriveKeyRing(roots, "macaroon-root"),
     signingKeyWrap: deriveKeyRing(roots, "signing-key-wrap"),
     hashSchemeWrap: deriveKeyRing(roots, "hash-scheme-wrap"),
+    webhookSecretWrap: deriveKeyRing(roots, "webhook-secret-wrap"),
   };
 }
 

@@ -64,6 +64,7 @@ const DEFAULTS: Config = {
   corsOrigins: [],
   allowedHosts: [],
   trustedProxies: [],
+  webhooks: { allowedCidrs: [], proxy: null },
   gateways: {
     protocols: [],
     callers: ["token"],

@@ -14,6 +14,10 @@ const RANDOM: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z/g, "<time>"],
   [/~[0-9a-f]{12}/g, "~"],
   [/\bkh_v1_[0-9A-Za-z]{60,}/g, "<secret>"],
+  [/\bwhsec_[0-9A-Za-z+/]{43}=/g, "<secret>"],
+  [/"next_seq":"\d+"/g, '"next_seq":"<seq>"'],
+  // The server may have attempted a webhook delivery since.
+  [/"attempts":\[[^\]]*\]/g, '"attempts":[]'],
   [/\bkh_v1_…[0-9A-Za-z]{4}/g, "<hint>"],
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, "<jwt>"],
   [/\bAg[\w-]{80,}/g, "<macaroon>"],

@@ -6,6 +6,7 @@ import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { type Answer, type Json, paths, type RestClient, restClient } from "../rest.ts";
 import { type CallRpc, detailTypes, messageJson, type Protocol, type RequestHeaders, requestJson } from "./call.ts";
 
@@ -24,6 +25,7 @@ const { method: imported } = ImportedApiKeysService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
+const { method: webhooks } = WebhookEndpointsService;
 
 const post = (path: string, body: Json): RestRequest => ({ method: "POST", path, body });
 
@@ -32,6 +34,9 @@ const postTo =
   (verb: string): Route =>
   ({ key_id, collection = "apiKeys", ...body }) =>
     post(`/v2alpha1/admin/${collection}/${key_id}:${verb}`, body);
+
+/** The path of a webhook endpoint. */
+const webhook = ({ endpoint_id }: Json) => `${paths.webhookEndpoints}/${endpoint_id}`;
 
 /** The specification's table of endpoints, written by hand to check the routes that the server derives from the protos. */
 const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Route>([
@@ -69,6 +74,33 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [audit.getAuditEvent, ({ seq = "0" }) => ({ method: "GET", path: `${paths.auditEvents}/${seq}` })],
   [audit.getAuditCheckpoint, () => ({ method: "GET", path: paths.auditCheckpoint })],
   [audit.getAuditProof, (query) => ({ method: "GET", path: paths.auditProof, query })],
+  [webhooks.createWebhookEndpoint, (body) => post(paths.webhookEndpoints, body)],
+  [webhooks.getWebhookEndpoint, (request) => ({ method: "GET", path: webhook(request) })],
+  [webhooks.listWebhookEndpoints, () => ({ method: "GET", path: paths.webhookEndpoints })],
+  [
+    webhooks.updateWebhookEndpoint,
+    ({ webhook_endpoint, update_mask }) => ({
+      method: "PATCH",
+      path: webhook(webhook_endpoint),
+      query: { update_mask },
+      body: webhook_endpoint,
+    }),
+  ],
+  [webhooks.deleteWebhookEndpoint, (request) => ({ method: "DELETE", path: webhook(request) })],
+  [
+    webhooks.rotateWebhookEndpointSecret,
+    ({ endpoint_id, ...body }) => post(`${webhook({ endpoint_id })}:rotateSecret`, body),
+  ],
+  [webhooks.sendTestWebhookEvent, (request) => post(`${webhook(request)}:sendTestEvent`, {})],
+  [
+    webhooks.listWebhookDeliveries,
+    ({ endpoint_id, ...query }) => ({ method: "GET", path: `${webhook({ endpoint_id })}/deliveries`, query }),
+  ],
+  [
+    webhooks.redeliverWebhook,
+    ({ delivery_id, ...request }) => post(`${webhook(request)}/deliveries/${delivery_id}:redeliver`, {}),
+  ],
+  [webhooks.replayWebhookEvents, ({ endpoint_id, ...body }) => post(`${webhook({ endpoint_id })}:replay`, body)],
   [keys.getApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.keys}/${key_id}` })],
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
   [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],

@@ -79,6 +79,7 @@ describe("an example", () => {
       "ApiKeysService_RevokeImportedApiKey",
       "DerivedKeysService_GetJwks",
       "AuditService_GetAuditCheckpoint",
+      "WebhookEndpointsService_ListWebhookEndpoints",
       "Health_Alive",
     ]);
   });

@@ -1,19 +1,21 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { HMAC_KEY, SAMPLES } from "../../../tools/openapi/examples/samples.ts";
+import { HMAC_KEY, SAMPLES, WEBHOOK_ENDPOINT } from "../../../tools/openapi/examples/samples.ts";
 import { importKey, newRawKey, revoke, succeeded, table } from "../../support/conformance.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { type Answer, issue, type Json, paths, type RestClient } from "../../support/rest.ts";
 import { contentOf, document, type Example, examples, operations, refOf, validator } from "./document.ts";
 
 /** Compares the document with a live server that requires a credential. */
-const suite = useGuardedService();
+const suite = useGuardedService(() => ({ KEYHOLD_WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8" }));
 
 /** Other statuses cannot be provoked on a healthy server. */
 const SENT = examples.filter(({ status }) => status !== 503);
 
 const lists = operations.filter(({ operation }) => /_List.*ApiKeys$/.test(operation.operationId));
-const updates = SENT.filter(({ httpMethod, status }) => httpMethod === "PATCH" && status === 200);
+const updates = SENT.filter(
+  ({ operation, status }) => /_Update.*ApiKey$/.test(operation.operationId) && status === 200,
+);
 
 test.for(table(SENT.map((example) => [`${example.operation.operationId} ${example.name}`, example] as const)))(
   "%s is answered as documented",
@@ -149,6 +151,11 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   await issue(rest, { request_id: usedRequestId });
   const filter = encodeURIComponent(`key_id="${issued.keyId}"`);
   const [event] = succeeded(await rest("GET", `${paths.auditEvents}?filter=${filter}`)).audit_events;
+  const { webhookEndpointId, newWebhookEndpointId, unknownWebhookEndpointId } = SAMPLES;
+  // Nothing listens there.
+  const webhookUrl = "https://127.0.0.1:1/keyhold";
+  const webhookDeliveryId = await testedEndpoint(rest, { ...WEBHOOK_ENDPOINT, url: webhookUrl });
+  await rest("DELETE", `${paths.webhookEndpoints}/${newWebhookEndpointId}`);
   const places: Readonly<Record<keyof typeof SAMPLES, string>> = {
     issuedKeyId: issued.keyId,
     importedKeyId: imported.keyId,
@@ -162,6 +169,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     newSha256: randomBytes(32).toString("hex"),
     // There can be only 100.
     ...{ hmacKeyId, newHmacKeyId, unknownHmacKeyId },
+    ...{ webhookEndpointId, newWebhookEndpointId, unknownWebhookEndpointId, webhookUrl, webhookDeliveryId },
     ...{ issuedEventSeq: event.seq, creatorKeyId: event.caller.key_id, unknownEventSeq },
   };
   await rest("DELETE", `${paths.hmacKeys}/${newHmacKeyId}`);
@@ -173,6 +181,20 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     }
     return JSON.parse(text);
   };
+}
+
+/** Creates a webhook endpoint, and returns the id of a test event after its first attempt. */
+async function testedEndpoint(rest: RestClient, fields: Json): Promise<string> {
+  const path = `${paths.webhookEndpoints}/${fields.endpoint_id}`;
+  await rest("DELETE", path);
+  succeeded(await rest("POST", paths.webhookEndpoints, fields));
+  const { delivery_id } = succeeded(await rest("POST", `${path}:sendTestEvent`, {}));
+  await expect
+    .poll(async () => succeeded(await rest("GET", `${path}/deliveries`)).webhook_deliveries[0].attempts, {
+      timeout: 10_000,
+    })
+    .toHaveLength(1);
+  return delivery_id;
 }
 
 function exampleOf(operationId: string): Example {

@@ -4,6 +4,7 @@ import { hmacKeyExamples } from "./hmac-keys.ts";
 import { importedExamples } from "./imported.ts";
 import { issuedExamples } from "./issued.ts";
 import { keyExamples } from "./keys.ts";
+import { webhookExamples } from "./webhooks.ts";
 
 const all: Readonly<Record<string, Examples>> = {
   ...issuedExamples,
@@ -11,6 +12,7 @@ const all: Readonly<Record<string, Examples>> = {
   ...hmacKeyExamples,
   ...keyExamples,
   ...auditExamples,
+  ...webhookExamples,
 };
 
 /** The examples of an operation. Throws `Error` if it has none. */

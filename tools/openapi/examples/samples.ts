@@ -33,6 +33,14 @@ export const SAMPLES = {
   /** The audit event of the issued key. */
   issuedEventSeq: "12011990",
   unknownEventSeq: "9007199254740991",
+  /** Id of a webhook endpoint. */
+  webhookEndpointId: "billing",
+  /** Id of a webhook endpoint that is not created yet. */
+  newWebhookEndpointId: "portal",
+  unknownWebhookEndpointId: "nothing",
+  webhookUrl: "https://hooks.example.com/keyhold",
+  /** Of the test event of the webhook endpoint. */
+  webhookDeliveryId: "01991f3d-77bb-7c3f-a2e8-99aabbccddee",
 } as const;
 
 export const CREATED = "2026-11-22T09:30:00.123Z";
@@ -169,4 +177,10 @@ export const REVOKED_VERDICT: JsonObject = {
   error_code: "VERIFICATION_ERROR_REVOKED",
   error_message: "the key is revoked",
   missing_scopes: [],
+};
+
+/** What the webhook endpoint was made with. */
+export const WEBHOOK_ENDPOINT: JsonObject = {
+  ...{ endpoint_id: SAMPLES.webhookEndpointId, url: SAMPLES.webhookUrl },
+  ...{ event_types: ["signing_key.rotated"], filter: "", description: "" },
 };

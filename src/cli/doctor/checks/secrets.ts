@@ -4,6 +4,7 @@ import { unwrapAffixes, unwrapHmacKey } from "../../../hashing/schemes.ts";
 import { readHead } from "../../../postgres/audit/tree-store.ts";
 import { readHashing } from "../../../postgres/hashes/hash-scheme-store.ts";
 import { readSigningKeys } from "../../../postgres/signing/signing-key-store.ts";
+import { createEndpointStore } from "../../../postgres/webhooks/endpoint-store.ts";
 import type { Config } from "../../../server/config/config.ts";
 import { hasEmbeddedFiles } from "../../../server/database-server.ts";
 import { readRootSecrets, rootSecretFileOf } from "../../../server/root-secrets/file.ts";
@@ -50,7 +51,9 @@ export const checkRootSecretUse: Check<DatabaseContext> = async ({ rings, databa
   const signingKeys = (await readSigningKeys(database)).records;
   const hashing = (await readHashing(database)).stored;
   const treeKey = (await database.run(readHead)).key;
-  return (await takeInventory({ database, rings, signingKeys, hashing, treeKey, now: clock.now() })).map(evaluateUse);
+  const webhooks = await createEndpointStore({ database, lists: database }).secrets();
+  const stored = { signingKeys, hashing, treeKey, webhooks };
+  return (await takeInventory({ database, rings, ...stored, now: clock.now() })).map(evaluateUse);
 };
 
 function evaluateUse(use: RootSecretUse): Finding {

@@ -1,0 +1,27 @@
+/** The part of an event of the audit log that a webhook has. */
+export interface WebhookEvent {
+  readonly seq: number;
+  readonly time: Date;
+  readonly action: string;
+  readonly keyId: string | null;
+  readonly actorId: string | null;
+  readonly resourceId: string | null;
+}
+
+/** A message without a position in the log is a test. */
+export type PayloadEvent = Omit<WebhookEvent, "seq"> & { readonly seq: number | null };
+
+/**
+ * Returns the body of a message: the required attributes of CloudEvents 1.0, and those of Standard Webhooks. It has no more of the event than
+ * where to read it, so that a receiver whose secret was stolen reveals nothing else.
+ */
+export function payloadOf(event: PayloadEvent, id: string, source: string): string {
+  const { seq, action, keyId, actorId, resourceId } = event;
+  const time = event.time.toISOString();
+  const subject = keyId ?? resourceId;
+  return JSON.stringify({
+    ...{ specversion: "1.0", id, source, type: action, time, timestamp: time },
+    ...(subject !== null && { subject }),
+    data: { seq, action, key_id: keyId, actor_id: actorId, resource_id: resourceId },
+  });
+}

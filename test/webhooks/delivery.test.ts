@@ -1,0 +1,285 @@
+import { randomUUID } from "node:crypto";
+import { Webhook } from "standardwebhooks";
+import { afterEach, expect, test, vi } from "vitest";
+import { revoke, succeeded } from "../support/conformance.ts";
+import { useGuardedService } from "../support/guarded.ts";
+import { type Answer, issue, type Json, paths } from "../support/rest.ts";
+import { type Answering, type Receiver, startReceiver } from "../support/webhook-receiver.ts";
+
+/** Webhooks end to end: a real server, a real database, and receivers over HTTP. */
+
+const suite = useGuardedService(() => ({
+  KEYHOLD_WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8",
+  KEYHOLD_ISSUER: "https://keys.example",
+}));
+const WITHIN = { timeout: 10_000, interval: 50 };
+const receivers: Receiver[] = [];
+const created: string[] = [];
+
+afterEach(async () => {
+  for (const id of created.splice(0)) await suite.rest("DELETE", `${paths.webhookEndpoints}/${id}`);
+  for (const receiver of receivers.splice(0)) await receiver.close();
+});
+
+interface Endpoint {
+  readonly id: string;
+  readonly path: string;
+  readonly secret: string;
+  readonly receiver: Receiver;
+}
+
+async function receive(answering?: Answering): Promise<Receiver> {
+  const receiver = await startReceiver(answering);
+  receivers.push(receiver);
+  return receiver;
+}
+
+async function createEndpoint(fields: Json = {}, answering?: Answering): Promise<Endpoint> {
+  const receiver = await receive(answering);
+  const id = randomUUID();
+  const body = { endpoint_id: id, url: receiver.url, event_types: ["key.revoked"], ...fields };
+  const { secret } = succeeded(await suite.rest("POST", paths.webhookEndpoints, body));
+  created.push(id);
+  return { id, path: `${paths.webhookEndpoints}/${id}`, secret, receiver };
+}
+
+async function revokeKey(fields: Json = {}): Promise<string> {
+  const { keyId } = await issue(suite.rest, fields);
+  await revoke(suite.rest, keyId);
+  return keyId;
+}
+
+const deliveriesOf = async ({ path }: Endpoint): Promise<Json[]> =>
+  succeeded(await suite.rest("GET", `${path}/deliveries`)).webhook_deliveries;
+
+/** Returns the delivery of an endpoint when its state is this. */
+const delivered = (endpoint: Endpoint, state: string): Promise<Json> =>
+  vi.waitFor(async () => {
+    const [delivery] = await deliveriesOf(endpoint);
+    expect(delivery?.state).toBe(`WEBHOOK_DELIVERY_STATE_${state}`);
+    return delivery;
+  }, WITHIN);
+
+test("an event that matches is received once, signed, as a CloudEvent of Standard Webhooks", async () => {
+  const endpoint = await createEndpoint({ filter: 'actor_id="team_1"' });
+  await revokeKey({ actor_id: "team_2" });
+  const keyId = await revokeKey({ actor_id: "team_1" });
+  const delivery = await delivered(endpoint, "SUCCEEDED");
+  const { received } = endpoint.receiver;
+  expect(received).toHaveLength(1);
+  const [{ headers, text, body }] = received as [Receiver["received"][0]];
+  expect(new Webhook(endpoint.secret).verify(text, headers)).toEqual(body);
+  const data = {
+    seq: Number(delivery.seq),
+    key_id: keyId,
+    actor_id: "team_1",
+    resource_id: null,
+    action: "key.revoked",
+  };
+  const event = succeeded(await suite.rest("GET", `${paths.auditEvents}/${delivery.seq}`));
+  expect(body).toEqual({
+    ...{ specversion: "1.0", id: delivery.delivery_id, source: "https://keys.example", type: "key.revoked" },
+    ...{ time: event.time, timestamp: event.time, subject: keyId, data },
+  });
+  expect(headers["webhook-id"]).toBe(delivery.delivery_id);
+  expect(delivery.attempts).toEqual([
+    { time: expect.any(String), http_status: 204, error: "", duration: expect.stringMatching(/^\d+(\.\d+)?s$/) },
+  ]);
+});
+
+/** Makes the next attempt of all deliveries due. */
+const makeDue = () =>
+  suite.sql`UPDATE webhook_deliveries SET next_attempt_time = now() WHERE next_attempt_time > now()`;
+const sendTest = async ({ path }: Endpoint): Promise<Json> =>
+  succeeded(await suite.rest("POST", `${path}:sendTestEvent`, {}));
+const read = async ({ path }: Endpoint): Promise<Json> => succeeded(await suite.rest("GET", path));
+const update = (endpoint: Endpoint, mask: string, body: Json): Promise<Answer> =>
+  suite.rest("PATCH", `${endpoint.path}?update_mask=${mask}`, body);
+const attemptsOf = (endpoint: Endpoint, count: number): Promise<Json> =>
+  vi.waitFor(async () => {
+    const [delivery] = await deliveriesOf(endpoint);
+    expect(delivery?.attempts).toHaveLength(count);
+    return delivery;
+  }, WITHIN);
+
+test("a failed attempt is repeated with the same id and body, and then succeeds", async () => {
+  const answers = [500, 302, 200];
+  const endpoint = await createEndpoint({}, () => answers.shift() ?? 200);
+  await sendTest(endpoint);
+  for (const count of [1, 2]) {
+    const delivery = await attemptsOf(endpoint, count);
+    expect(delivery.state).toBe("WEBHOOK_DELIVERY_STATE_PENDING");
+    await makeDue();
+  }
+  const { attempts, next_attempt_time } = await delivered(endpoint, "SUCCEEDED");
+  expect(attempts.map(({ http_status }: Json) => http_status)).toEqual([200, 302, 500]);
+  expect(next_attempt_time).toBeUndefined();
+  const { received } = endpoint.receiver;
+  expect(new Set(received.map(({ text, headers }) => `${headers["webhook-id"]} ${text}`)).size).toBe(1);
+  expect(received).toHaveLength(3);
+});
+
+test("the second attempt is due after five seconds, or when Retry-After says", async () => {
+  const wait = async (answering: Answering) => {
+    const endpoint = await createEndpoint({}, answering);
+    await sendTest(endpoint);
+    const { attempts, next_attempt_time } = await attemptsOf(endpoint, 1);
+    return (Date.parse(next_attempt_time) - Date.parse(attempts[0].time)) / 1000;
+  };
+  expect(await wait(() => 500)).toBeCloseTo(5.25, 0);
+  const patient = await wait(() => ({ status: 503, headers: { "retry-after": "600" } }));
+  expect(patient).toBeGreaterThanOrEqual(600);
+  expect(patient).toBeLessThanOrEqual(661);
+});
+
+test("after ten attempts a delivery has failed, and can be requested again", async () => {
+  let status = 500;
+  const endpoint = await createEndpoint({}, () => status);
+  const { delivery_id } = await sendTest(endpoint);
+  await attemptsOf(endpoint, 1);
+  await suite.sql`UPDATE webhook_deliveries SET attempts = 9, next_attempt_time = now() WHERE delivery_id = ${delivery_id}`;
+  await delivered(endpoint, "FAILED");
+  status = 200;
+  succeeded(await suite.rest("POST", `${endpoint.path}/deliveries/${delivery_id}:redeliver`, {}));
+  const { attempts } = await delivered(endpoint, "SUCCEEDED");
+  expect(attempts.map(({ http_status }: Json) => http_status)).toEqual([200, 500, 500]);
+});
+
+test("410 disables the endpoint, with an event; enabled again, it receives what it has missed", async () => {
+  let status = 410;
+  const endpoint = await createEndpoint({}, () => status);
+  await revokeKey();
+  await delivered(endpoint, "FAILED");
+  expect(await read(endpoint)).toMatchObject({ disabled: true, disable_reason: "gone" });
+  expect(await suite.rest("POST", `${endpoint.path}:sendTestEvent`, {})).toMatchObject({ status: 409 });
+  const missed = await revokeKey();
+  status = 204;
+  expect(succeeded(await update(endpoint, "disabled", { disabled: false }))).toMatchObject({
+    disabled: false,
+    disable_reason: "",
+  });
+  await vi.waitFor(() => expect(endpoint.receiver.received.at(-1)?.body.data.key_id).toBe(missed), WITHIN);
+  const filter = encodeURIComponent(`resource_id="${endpoint.id}"`);
+  const { audit_events } = succeeded(await suite.rest("GET", `${paths.auditEvents}?order_by=seq&filter=${filter}`));
+  const actions = audit_events.map(({ action, caller }: Json) => `${action} ${caller.method}`);
+  expect(actions).toEqual([
+    "webhook_endpoint.created admin-token",
+    "webhook_endpoint.disabled local",
+    "webhook_endpoint.enabled admin-token",
+  ]);
+});
+
+test("an endpoint is disabled when all attempts of five days have failed, and not before", async () => {
+  const endpoint = await createEndpoint({}, () => 500);
+  await sendTest(endpoint);
+  await attemptsOf(endpoint, 1);
+  const failingFor = async (age: string, count: number) => {
+    await suite.sql`UPDATE webhook_endpoints SET failing_since = now() - ${age}::text::interval WHERE endpoint_id = ${endpoint.id}`;
+    await makeDue();
+    await attemptsOf(endpoint, count);
+    return read(endpoint);
+  };
+  expect(await failingFor("4 days 23 hours", 2)).toMatchObject({ disabled: false });
+  expect(await failingFor("5 days 1 second", 3)).toMatchObject({ disabled: true, disable_reason: "failing" });
+});
+
+test("a success ends the days of failures", async () => {
+  const endpoint = await createEndpoint();
+  await suite.sql`UPDATE webhook_endpoints SET failing_since = now() - interval '6 days' WHERE endpoint_id = ${endpoint.id}`;
+  await sendTest(endpoint);
+  await delivered(endpoint, "SUCCEEDED");
+  const [row] =
+    await suite.sql`SELECT failing_since, disable_time FROM webhook_endpoints WHERE endpoint_id = ${endpoint.id}`;
+  expect(row).toMatchObject({ failing_since: null, disable_time: null });
+});
+
+test("a slow endpoint has four requests in flight, and delays no other", async () => {
+  const held = Promise.withResolvers<number>();
+  const slow = await createEndpoint({}, () => held.promise);
+  for (let count = 0; count < 10; count++) await sendTest(slow);
+  await vi.waitFor(() => expect(slow.receiver.received).toHaveLength(4), WITHIN);
+  const other = await createEndpoint();
+  await sendTest(other);
+  await delivered(other, "SUCCEEDED");
+  expect(slow.receiver.received).toHaveLength(4);
+  held.resolve(204);
+  await vi.waitFor(() => expect(slow.receiver.received).toHaveLength(10), WITHIN);
+});
+
+test("during the grace period of a rotation both secrets sign, afterwards the new one alone", async () => {
+  const endpoint = await createEndpoint();
+  const { secret } = succeeded(await suite.rest("POST", `${endpoint.path}:rotateSecret`, { grace_period: "1h" }));
+  const signed = async (by: string) => {
+    const { delivery_id } = await sendTest(endpoint);
+    const find = () => endpoint.receiver.received.find(({ body }) => body.id === delivery_id);
+    await vi.waitFor(() => expect(find()).toBeDefined(), WITHIN);
+    const { text, headers } = find() as Receiver["received"][0];
+    try {
+      return new Webhook(by).verify(text, headers) !== null;
+    } catch {
+      return false;
+    }
+  };
+  expect([await signed(secret), await signed(endpoint.secret)]).toEqual([true, true]);
+  await suite.sql`UPDATE webhook_endpoints SET old_secret_expire_time = now() WHERE endpoint_id = ${endpoint.id}`;
+  expect([await signed(secret), await signed(endpoint.secret)]).toEqual([true, false]);
+});
+
+test("a replay delivers the events again, those that are stored with the same id", async () => {
+  const endpoint = await createEndpoint();
+  const keyIds = [await revokeKey(), await revokeKey()];
+  const idsOf = () => endpoint.receiver.received.map(({ body }) => `${body.data.key_id} ${body.id}`);
+  await vi.waitFor(() => expect(idsOf()).toHaveLength(2), WITHIN);
+  await delivered(endpoint, "SUCCEEDED");
+  const before = idsOf();
+  const first = Math.min(...endpoint.receiver.received.map(({ body }) => body.data.seq));
+  expect(succeeded(await suite.rest("POST", `${endpoint.path}:replay`, { seq: String(first) }))).toMatchObject({
+    next_seq: String(first),
+  });
+  await vi.waitFor(() => expect(idsOf()).toHaveLength(4), WITHIN);
+  expect(idsOf().slice(2).sort()).toEqual(before.toSorted());
+  expect(before.map((text) => text.split(" ")[0]).sort()).toEqual(keyIds.sort());
+  const beyond = await suite.rest("POST", `${endpoint.path}:replay`, { seq: "900719925474099" });
+  expect(beyond.body.error.details[0].reason).toBe("AUDIT_SEQ_OUT_OF_RANGE");
+});
+
+test("old deliveries are deleted with their attempts when they have ended", async () => {
+  const endpoint = await createEndpoint();
+  const { delivery_id } = await sendTest(endpoint);
+  await delivered(endpoint, "SUCCEEDED");
+  await suite.sql`UPDATE webhook_deliveries SET create_time = now() - interval '31 days' WHERE delivery_id = ${delivery_id}`;
+  await vi.waitFor(async () => expect(await deliveriesOf(endpoint)).toEqual([]), { timeout: 20_000, interval: 200 });
+});
+
+test.for<[string, Json, string, string]>([
+  ["url", { url: "http://10.0.0.1/" }, "url", "VALUE_NOT_ALLOWED"],
+  ["event type", { event_types: ["key.revoke"] }, "event_types[0]", "VALUE_NOT_ALLOWED"],
+  ["filter", { filter: "nothing = 1" }, "filter", "INVALID_FORMAT"],
+])("an invalid %s is rejected, in a creation and in an update", async ([, fields, field, reason]) => {
+  const endpoint = await createEndpoint();
+  const body = { endpoint_id: randomUUID(), url: "https://hooks.invalid", event_types: ["*"], ...fields };
+  const violations = ({ body }: Answer) => body.error.details.flatMap((one: Json) => one.field_violations ?? []);
+  const created = await suite.rest("POST", paths.webhookEndpoints, body);
+  expect(violations(created)).toEqual([{ field, description: expect.any(String), reason }]);
+  const updated = await suite.rest("PATCH", endpoint.path, fields);
+  const expected = field === "filter" ? field : `webhook_endpoint.${field}`;
+  expect(violations(updated)).toEqual([{ field: expected, description: expect.any(String), reason }]);
+});
+
+test("no secret is in a table in clear, in an event or in the log", async () => {
+  const endpoint = await createEndpoint({ event_types: ["*"] });
+  const rotated = succeeded(await suite.rest("POST", `${endpoint.path}:rotateSecret`, { grace_period: "1h" }));
+  await sendTest(endpoint);
+  await delivered(endpoint, "SUCCEEDED");
+  const tables = await suite.sql<{ text: string }[]>`
+    SELECT row_to_json(e)::text AS text FROM webhook_endpoints e UNION ALL SELECT row_to_json(d)::text FROM webhook_deliveries d
+    UNION ALL SELECT row_to_json(a)::text FROM webhook_attempts a UNION ALL SELECT row_to_json(a)::text FROM audit_events a
+    UNION ALL SELECT row_to_json(a)::text FROM audit_pending a`;
+  const everything = tables.map(({ text }) => text).join("\n") + suite.server.log();
+  expect(everything).toContain(endpoint.id);
+  for (const secret of [endpoint.secret, rotated.secret]) {
+    const base64 = secret.slice("whsec_".length);
+    expect(everything).not.toContain(base64);
+    expect(everything).not.toContain(Buffer.from(base64, "base64").toString("hex"));
+  }
+});
