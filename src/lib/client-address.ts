@@ -10,7 +10,7 @@ export type ClientAddressOf = (peer: string, forwardedFor: string | undefined) =
 /** The blocks of a list in their canonical form, or what is wrong with the list. */
 export type ParsedNetworks = { readonly cidrs: readonly string[] } | { readonly problem: string };
 
-/** Parses blocks of trusted peers. They must not contain all addresses together: the peer would be no condition any more. */
+/** Parses blocks of peers that a setting trusts. They must not contain all addresses together: the address would be no condition any more. */
 export function parseNetworks(texts: readonly string[]): ParsedNetworks {
   const cidrs: string[] = [];
   for (const text of texts) {
@@ -18,9 +18,7 @@ export function parseNetworks(texts: readonly string[]): ParsedNetworks {
     if ("problem" in parsed) return { problem: `has ${JSON.stringify(text)}, which ${parsed.problem}` };
     cidrs.push(parsed.cidr);
   }
-  return coverEverything(cidrs)
-    ? { problem: "would trust every client: its networks contain all addresses" }
-    : { cidrs };
+  return coverEverything(cidrs) ? { problem: "must not contain all addresses of IPv4 or IPv6" } : { cidrs };
 }
 
 /**

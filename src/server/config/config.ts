@@ -26,6 +26,7 @@ import {
   origin,
   postgresUrl,
 } from "./values.ts";
+import { toWebhooks } from "./webhooks.ts";
 
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
@@ -151,10 +152,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: networks("KEYHOLD_TRUSTED_PROXIES", get("KEYHOLD_TRUSTED_PROXIES")),
     /** Where webhooks may be sent. */
-    webhooks: {
-      allowedCidrs: networks("KEYHOLD_WEBHOOK_ALLOW_CIDRS", get("KEYHOLD_WEBHOOK_ALLOW_CIDRS")),
-      proxy: null,
-    },
+    webhooks: toWebhooks(get),
     gateways: toGateways(get),
     /** Limit of calls per second without a credential from one address; null: none. */
     publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),

@@ -198,6 +198,13 @@ const GOOD: readonly (readonly [Environment, Partial<Config>])[] = [
     { KEYHOLD_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.7,2001:DB8::/32,::ffff:10.1.0.0/112" },
     { trustedProxies: ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32", "10.1.0.0/16"] },
   ],
+  ...["http://proxy:3128", `https://user:${PASSWORD}@[fd00::1]:443/`].map(
+    (proxy) =>
+      [
+        { KEYHOLD_WEBHOOK_ALLOW_CIDRS: "10.0.0.0/8, FD00::/8", KEYHOLD_WEBHOOK_PROXY: proxy },
+        { webhooks: { allowedCidrs: ["10.0.0.0/8", "fd00::/8"], proxy } },
+      ] as const,
+  ),
   [{ KEYHOLD_WORKERS: "256" }, { workers: 256 }],
   [{ KEYHOLD_WORKERS: " auto " }, { workers: "auto" }],
   [{ KEYHOLD_FAST_PATH: "off" }, { fastPath: false }],
@@ -253,6 +260,11 @@ const INVALID: Readonly<Record<string, readonly string[]>> = {
   KEYHOLD_TRUSTED_PROXIES: [
     ...["*", "true", "localhost", "10.0.0.1/8", "10.0.0.0/33", "fe80::1%eth0", "0.0.0.0/0", "::/0", "::ffff:0:0/96"],
     ...EVERYWHERE,
+  ],
+  KEYHOLD_WEBHOOK_ALLOW_CIDRS: ["*", "localhost", "10.0.0.1/8", ...EVERYWHERE],
+  KEYHOLD_WEBHOOK_PROXY: [
+    ...["proxy:3128", "proxy", `socks5://user:${PASSWORD}@proxy:1080`, `http://user:${PASSWORD}@proxy:3128/path`],
+    ...[`http://user:${PASSWORD}@proxy:3128?a`, `http://user:${PASSWORD}@proxy:99999`],
   ],
   KEYHOLD_WORKERS: ["0", "257", "-1", "2.5", "all", "Auto"],
   KEYHOLD_LOG_LEVEL: ["verbose"],
