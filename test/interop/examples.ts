@@ -8,6 +8,7 @@ import { checkProtectedService } from "./protected-service.ts";
 import { checkResourceServer } from "./resource-server.ts";
 import type { Server } from "./servers.ts";
 import type { Check } from "./tap.ts";
+import { checkReceiver } from "./webhook-receivers.ts";
 
 export const EXAMPLES = resolve(import.meta.dirname, "../../examples");
 
@@ -33,12 +34,13 @@ export const EXAMPLE_PROGRAMS: readonly Example[] = [
   { name: "spring", needs: ["bash", "javac", "mvn"] },
   { name: "spring-jwt", needs: ["bash", "javac", "mvn"] },
   { name: "typescript", needs: ["bash"] },
+  { name: "webhooks", needs: ["bash", "go", "python3"] },
 ];
 
 /**
  * Runs the commands of an example's README unchanged, in its folder. A block `sh service` starts a web service that is protected by
  * Keyhold (`protected-service.ts`), `sh jwt service` one that verifies JWTs of ES256 offline (`resource-server.ts`), and `sh page` a page
- * for browsers, which does what the other programs do (`example-page.ts`).
+ * for browsers, which does what the other programs do (`example-page.ts`). Each block `sh receiver` starts a receiver of webhooks.
  */
 export async function runExample({ name }: Example, live: Server, es256: Server): Promise<readonly Check[]> {
   const server = { ...live, env: { CARGO_TARGET_DIR: cargoTarget, ...live.env } };
@@ -48,22 +50,26 @@ export async function runExample({ name }: Example, live: Server, es256: Server)
   const page = scriptOf(readme, "sh page");
   const service = scriptOf(readme, "sh service");
   const jwtService = scriptOf(readme, "sh jwt service");
-  if ([commands, page, service, jwtService].every((script) => script === null))
+  const receivers = blocksOf(readme, "sh receiver");
+  if ([commands, page, service, jwtService].every((script) => script === null) && receivers.length === 0)
     throw new Error(`examples/${name}/README.md has no commands`);
   return [
     ...(commands === null ? [] : [await runCommands(name, commands, cwd, server)]),
     ...(page === null ? [] : [await runPage(name, page, cwd, server)]),
     ...(service === null ? [] : await checkProtectedService(`example ${name}`, service, cwd, server)),
     ...(jwtService === null ? [] : await checkResourceServer(`example ${name}`, jwtService, cwd, es256)),
+    ...(await Array.fromAsync(receivers, (script) => checkReceiver(`set -euo pipefail\n${script}`, cwd))).flat(),
   ];
 }
 
 /** Returns the blocks of this kind as one script. */
 function scriptOf(readme: string, info: string): string | null {
-  const blocks = [...readme.matchAll(new RegExp(`^\`\`\`${info}\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(
-    ([, block = ""]) => block,
-  );
+  const blocks = blocksOf(readme, info);
   return blocks.length === 0 ? null : ["set -euo pipefail", ...blocks].join("\n");
+}
+
+function blocksOf(readme: string, info: string): readonly string[] {
+  return [...readme.matchAll(new RegExp(`^\`\`\`${info}\\n([\\s\\S]*?)^\`\`\`$`, "gm"))].map(([, block = ""]) => block);
 }
 
 async function runPage(name: string, script: string, cwd: string, server: Server): Promise<Check> {
