@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from "node:timers/promises";
 import { systemMonotonic } from "./clock.ts";
 
 /** Milliseconds of work per tick of the event loop. */
-const SLICE = 20;
+const SLICE = 5;
 
 /** Maps items over as many ticks of the event loop as needed, so that other calls are served in between. */
 export async function mapInSlices<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {

@@ -97,7 +97,7 @@ test("cluster accept-database", async () => {
 });
 
 test("serve, with a root secret for the first time", async () => {
-  const server = await serve(environment);
+  const server = await serve({ ...environment, KEYHOLD_EXPIRY_WARNINGS: "off" });
   const body = { hmac_key_id: "h", key: "the key of another system's HMACs", encoding: "TEXT_ENCODING_UTF8" };
   succeeded(await restClient(server)("POST", paths.hmacKeys, body));
   server.kill("SIGTERM");

@@ -74,7 +74,7 @@ describe("rotating the root secret of a running server:", () => {
     expect(added).toMatchObject({ state: "staged", issued: 0, imported: 0, signing_keys: 0, needed: true });
     staged = added?.id;
     const { stdout } = await keyhold("secrets", "list");
-    expect(stdout).toMatch(new RegExp(`^${staged} +staged +0 +0 +0 +0 +0 +keep: not used yet`, "m"));
+    expect(stdout).toMatch(new RegExp(`^${staged} +staged +0 +0 +0 +0 +0 +0 +keep: not used yet`, "m"));
     expect(stdout).not.toContain("dropped");
     expect(ended.stdout).toContain(`keyhold secrets promote ${staged}`);
   });
@@ -131,7 +131,7 @@ describe("rotating the root secret of a running server:", () => {
       KEYHOLD_DATABASE_URL: environment().KEYHOLD_DATABASE_URL,
       KEYHOLD_ROOT_SECRET: first,
     });
-    expect(alone.stdout).toMatch(new RegExp(`^${retired?.id} +missing +1 +4 +1 +0 +0 +missing: `, "m"));
+    expect(alone.stdout).toMatch(new RegExp(`^${retired?.id} +missing +1 +4 +1 +0 +0 +0 +missing: `, "m"));
   });
 
   test("keys known by a hash are adopted under the new root secret", async () => {
@@ -150,7 +150,7 @@ describe("rotating the root secret of a running server:", () => {
     for (const { key_id } of [...body.issued_api_keys, ...imported.imported_api_keys]) await revoke(rest, key_id);
     expect((await list()).map(({ needed }) => needed)).toEqual([true, false]);
     const { stdout, stderr } = await keyhold("secrets", "list");
-    expect(stdout).toMatch(/ retired +0 +0 +0 +0 +0 +can be removed$/m);
+    expect(stdout).toMatch(/ retired +0 +0 +0 +0 +0 +0 +can be removed$/m);
     expect(stderr).toContain("Macaroons");
   });
 });

@@ -95,6 +95,8 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   GetJwks: () => ({}),
   ListAuditEvents: () => ({ page_size: 2, filter: 'action="key.*"' }),
   GetAuditEvent: () => ({ seq: "0" }),
+  GetAuditCheckpoint: () => ({}),
+  GetAuditProof: () => ({ tree_size: "1", seq: "0" }),
   // There can be only 100.
   CreateWebhookEndpoint: () => ({
     ...{ endpoint_id: "hooks", url: "https://hooks.invalid", event_types: ["signing_key.rotated"] },

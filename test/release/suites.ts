@@ -63,8 +63,8 @@ export const SUITES: readonly Suite[] = [
     // take more than half of the time, with no fault on record.
     gate: {
       KEYHOLD_INTEROP_ONLY: [
-        ...["Go", "Python", "Java", "curl", "browser", "grpcurl", "protoc", "Rust", "OpenAPI TypeScript"],
-        ...["browser", "curl", "go", "python", "typescript"].map((name) => `example ${name}`),
+        ...["Go", "Python", "Java", "curl", "browser", "grpcurl", "protoc", "Rust", "OpenAPI TypeScript", "tlog"],
+        ...["browser", "curl", "go", "python", "typescript", "webhooks"].map((name) => `example ${name}`),
       ].join(","),
     },
   },

@@ -120,6 +120,8 @@ export function requests(
   const hashed = hashedBy(newRawKey);
   const sha256 = { algorithm: "HASH_ALGORITHM_SHA256", value: hashed.hash, encoding: "TEXT_ENCODING_HEX" };
   const hmacKey = { hmac_key_id: "h", key: HMAC_SECRET, encoding: "TEXT_ENCODING_UTF8" };
+  const endpoint_id = "hooks";
+  const endpoint = { endpoint_id, url: "https://hooks.invalid", event_types: ["signing_key.rotated"] };
   const all: [name: string, request: Json][] = [
     ["CreateIssuedApiKey", { ...key, request_id: `r-${key_id}` }],
     ["CreateIssuedApiKey", { ...key, request_id: `r-${key_id}` }],
@@ -177,6 +179,19 @@ export function requests(
     ["GetAuditEvent", { seq: "0" }],
     ["GetAuditCheckpoint", {}],
     ["GetAuditProof", { seq: "0" }],
+    ["CreateWebhookEndpoint", endpoint],
+    ["CreateWebhookEndpoint", { ...endpoint, endpoint_id: "other", url: `https://${raw}@hooks.invalid` }],
+    ["CreateWebhookEndpoint", { ...endpoint, endpoint_id: "other", filter: raw }],
+    ["GetWebhookEndpoint", { endpoint_id }],
+    ["ListWebhookEndpoints", {}],
+    ["UpdateWebhookEndpoint", { webhook_endpoint: { endpoint_id, description: "a description" } }],
+    ["RotateWebhookEndpointSecret", { endpoint_id, grace_period: "1h" }],
+    ["SendTestWebhookEvent", { endpoint_id }],
+    ["ListWebhookDeliveries", { endpoint_id, page_token: raw }],
+    ["ListWebhookDeliveries", { endpoint_id }],
+    ["RedeliverWebhook", { endpoint_id, delivery_id: key_id }],
+    ["ReplayWebhookEvents", { endpoint_id, seq: "0" }],
+    ["DeleteWebhookEndpoint", { endpoint_id: raw }],
     ["GetJwks", {}],
     ["RotateIssuedApiKey", { key_id, grace_period: "1h" }],
     ["RotateIssuedApiKey", { key_id, grace_period: "1 hour" }],

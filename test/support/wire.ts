@@ -18,7 +18,7 @@ export const RPCS: readonly DescMethodUnary[] = SERVICES.flatMap(({ methods }) =
 export interface RestRoute {
   readonly rpc: DescMethodUnary;
   readonly httpMethod: string;
-  /** Returns the path with this id: the key_id, or the seq of an event. */
+  /** Returns the path with this id in each of its variables: the key_id, or the seq of an event. */
   path(keyId: string): string;
 }
 
@@ -28,7 +28,7 @@ export const REST_ROUTES: readonly RestRoute[] = RPCS.flatMap((rpc) => {
   const all = [rule, ...rule.additionalBindings].flatMap(({ pattern }): RestRoute[] => {
     if (pattern.case === undefined || pattern.case === "custom") throw new Error(`${rpc.name} has no simple path`);
     const template = pattern.value.replace(/\{collection=(\w+)\}/, "$1");
-    const path = (keyId: string) => template.replace(/\{(?:[^}]*key_id|seq)\}/, keyId);
+    const path = (keyId: string) => template.replaceAll(/\{[^}]+\}/g, keyId);
     return [{ rpc, httpMethod: pattern.case.toUpperCase(), path }];
   });
   return [...new Map(all.map((route) => [route.path(""), route])).values()];
