@@ -15,7 +15,8 @@ const STATEMENT_TIMEOUT = 5_000;
 const STORED = new Set(["key.imported", "key.adopted"]);
 
 /** What is about no key and changes no entry of the cache. Signing keys, keys of HMACs and root secrets are read again in any case. */
-const WITHOUT_EFFECT = /^(signing_key|hmac_key|root_secret|accepted_database|audit|audit_tree_key|webhook_endpoint|call)\./;
+const WITHOUT_EFFECT =
+  /^(signing_key|hmac_key|root_secret|accepted_database|audit|audit_tree_key|webhook_endpoint|call)\./;
 
 type MissedEvent = WithServer<{ readonly salt: string; readonly action: string; readonly keyId: string | null }>;
 
