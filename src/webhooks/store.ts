@@ -18,6 +18,7 @@ export interface EndpointStore {
   add(endpoint: NewEndpoint, principal: Principal): Promise<WebhookEndpoint | null>;
   find(endpointId: string): Promise<WebhookEndpoint | null>;
   list(): Promise<WebhookEndpoint[]>;
+  /** An update that changes nothing is no event, and keeps `updateTime`. */
   update(endpointId: string, update: EndpointUpdate, time: Date, principal: Principal): Promise<WebhookEndpoint | null>;
   delete(endpointId: string, principal: Principal): Promise<boolean>;
   /** The current secret becomes the old one until `oldExpireTime`. */
@@ -96,7 +97,10 @@ export interface QueueStore {
    * Records an attempt, and disables the endpoint if the receiver is gone, or all attempts of days have failed. No-op if the lease was lost.
    * Returns why the endpoint was disabled.
    */
-  record(delivery: Pick<Claimed, "deliveryId" | "lease">, result: AttemptResult): Promise<DisableReason | null>;
+  record(
+    delivery: Pick<Claimed, "deliveryId" | "endpointId" | "lease">,
+    result: AttemptResult,
+  ): Promise<DisableReason | null>;
   /** Deletes finished deliveries that are older than 30 days. */
   deleteOld(): Promise<void>;
   /** The number of deliveries that wait for an attempt, and the milliseconds for which the first is due. */

@@ -239,7 +239,8 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "UPDATE on webhook_deliveries": () => endpoints().redeliver("h", KEY_ID),
   "DELETE on webhook_deliveries": () => resources.webhooks.queue.deleteOld(),
   "SELECT on webhook_attempts": () => endpoints().deliveries("h", null, 1),
-  "INSERT on webhook_attempts": () => resources.webhooks.queue.record({ deliveryId: KEY_ID, lease: "now" }, ATTEMPT),
+  "INSERT on webhook_attempts": () =>
+    resources.webhooks.queue.record({ endpointId: "e", deliveryId: KEY_ID, lease: "now" }, ATTEMPT),
   "SELECT on schema_migrations": async () => (await open()).close(),
   "SELECT on audit_events": () => resources.audit.store.read(0, 1),
   "SELECT on audit_log": () => resources.audit.store.bounds(),

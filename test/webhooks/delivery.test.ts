@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
+import { createServer, type Socket } from "node:net";
 import { Webhook } from "standardwebhooks";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { revoke, succeeded } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
+import { listenLocally } from "../support/listen.ts";
 import { type Answer, issue, type Json, paths } from "../support/rest.ts";
 import { type Answering, type Receiver, startReceiver } from "../support/webhook-receiver.ts";
 
@@ -146,6 +148,13 @@ test("after ten attempts a delivery has failed, and can be requested again", asy
   expect(attempts.map(({ http_status }: Json) => http_status)).toEqual([200, 500, 500]);
 });
 
+/** Returns the events about an endpoint, with the method of their caller. */
+async function changesOf({ id }: Endpoint): Promise<string[]> {
+  const filter = encodeURIComponent(`resource_id="${id}"`);
+  const { audit_events } = succeeded(await suite.rest("GET", `${paths.auditEvents}?order_by=seq&filter=${filter}`));
+  return audit_events.map(({ action, caller }: Json) => `${action} ${caller.method}`);
+}
+
 test("410 disables the endpoint, with an event; enabled again, it receives what it has missed", async () => {
   let status = 410;
   const endpoint = await createEndpoint({}, () => status);
@@ -160,14 +169,29 @@ test("410 disables the endpoint, with an event; enabled again, it receives what 
     disable_reason: "",
   });
   await vi.waitFor(() => expect(endpoint.receiver.received.at(-1)?.body.data.key_id).toBe(missed), WITHIN);
-  const filter = encodeURIComponent(`resource_id="${endpoint.id}"`);
-  const { audit_events } = succeeded(await suite.rest("GET", `${paths.auditEvents}?order_by=seq&filter=${filter}`));
-  const actions = audit_events.map(({ action, caller }: Json) => `${action} ${caller.method}`);
-  expect(actions).toEqual([
+  expect(await changesOf(endpoint)).toEqual([
     "webhook_endpoint.created admin-token",
     "webhook_endpoint.disabled local",
     "webhook_endpoint.enabled admin-token",
   ]);
+});
+
+test("an update that changes nothing is no event", async () => {
+  const endpoint = await createEndpoint({ filter: 'actor_id="team_1"' });
+  const { url, event_types, filter, description, update_time } = await read(endpoint);
+  const updates = { "url,event_types,filter,description": { url, event_types, filter, description } };
+  for (const [mask, body] of Object.entries({ ...updates, disabled: { disabled: false } }))
+    expect(succeeded(await update(endpoint, mask, body))).toMatchObject({ url, filter, update_time });
+  const disabled = succeeded(await update(endpoint, "disabled", { disabled: true }));
+  expect(succeeded(await update(endpoint, "disabled", { disabled: true }))).toEqual(disabled);
+  const method = "admin-token";
+  expect(await changesOf(endpoint)).toEqual([
+    `webhook_endpoint.created ${method}`,
+    `webhook_endpoint.disabled ${method}`,
+  ]);
+  expect(await update({ ...endpoint, path: `${paths.webhookEndpoints}/none` }, "url", { url })).toMatchObject({
+    status: 404,
+  });
 });
 
 test("an endpoint is disabled when all attempts of five days have failed, and not before", async () => {
@@ -205,6 +229,87 @@ test("a slow endpoint has four requests in flight, and delays no other", async (
   expect(slow.receiver.received).toHaveLength(4);
   held.resolve(204);
   await vi.waitFor(() => expect(slow.receiver.received).toHaveLength(10), WITHIN);
+});
+
+test("an endpoint that is deleted while its receiver answers receives nothing more, and can be created again", async () => {
+  const held = Promise.withResolvers<number>();
+  const endpoint = await createEndpoint({}, () => held.promise);
+  await sendTest(endpoint);
+  await vi.waitFor(() => expect(endpoint.receiver.received).toHaveLength(1), WITHIN);
+  expect(await suite.rest("DELETE", endpoint.path)).toMatchObject({ status: 200 });
+  held.resolve(500);
+  const fields = { endpoint_id: endpoint.id, url: endpoint.receiver.url, event_types: ["key.revoked"] };
+  const { secret } = succeeded(await suite.rest("POST", paths.webhookEndpoints, fields));
+  endpoint.receiver.answering = () => 204;
+  const { delivery_id } = await sendTest(endpoint);
+  await delivered(endpoint, "SUCCEEDED");
+  const [, { text, headers, body }] = endpoint.receiver.received as [unknown, Receiver["received"][0]];
+  expect(new Webhook(secret).verify(text, headers)).toEqual(body);
+  expect(await deliveriesOf(endpoint)).toMatchObject([{ delivery_id, attempts: [{ http_status: 204 }] }]);
+  expect(endpoint.receiver.received).toHaveLength(2);
+  expect(suite.server.log()).not.toContain("could not be recorded");
+});
+
+test("the result of an attempt cannot deadlock with a deletion of the endpoint", async () => {
+  const held = Promise.withResolvers<number>();
+  const endpoint = await createEndpoint({}, () => held.promise);
+  await sendTest(endpoint);
+  await vi.waitFor(() => expect(endpoint.receiver.received).toHaveLength(1), WITHIN);
+  await suite.sql.begin(async (sql) => {
+    await sql`SELECT FROM webhook_endpoints WHERE endpoint_id = ${endpoint.id} FOR UPDATE`;
+    held.resolve(500);
+    await vi.waitFor(async () => {
+      const waiting = await suite.sql`
+        SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%webhook_attempts%'`;
+      expect(waiting).toHaveLength(1);
+    }, WITHIN);
+    await sql`DELETE FROM webhook_endpoints WHERE endpoint_id = ${endpoint.id}`;
+  });
+  expect(await suite.rest("GET", endpoint.path)).toMatchObject({ status: 404 });
+  const other = await createEndpoint();
+  await sendTest(other);
+  await delivered(other, "SUCCEEDED");
+  expect(suite.server.log()).not.toContain("could not be recorded");
+});
+
+/** A receiver that answers a request with these bytes, and then disconnects. */
+async function answerRaw(bytes: string, disconnect: (socket: Socket) => void): Promise<string> {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.write(Buffer.from(bytes, "latin1"), () => disconnect(socket)));
+  });
+  const port = await listenLocally(server);
+  onTestFinished(() => void server.close());
+  return `http://127.0.0.1:${port}`;
+}
+
+const INVALID = "\xff\xfe\0\xc3\x28".repeat(2_000_000);
+const FAILED = /^request failed: [A-Z_]+$/;
+
+test.for<readonly [string, string, (socket: Socket) => void, number, RegExp]>([
+  ["10 MB of invalid UTF-8", `HTTP/1.1 200 \xff\r\n\r\n${INVALID}`, (socket) => socket.end(), 200, /^$/],
+  [
+    "10 MB of invalid UTF-8 and an error",
+    `HTTP/1.1 500 \xff\r\nx: \xff\r\n\r\n${INVALID}`,
+    (socket) => socket.end(),
+    500,
+    /^HTTP 500$/,
+  ],
+  [
+    "half of its body and a reset",
+    "HTTP/1.1 503 Busy\r\ncontent-length: 9\r\n\r\nab",
+    (socket) => socket.resetAndDestroy(),
+    503,
+    /^HTTP 503$/,
+  ],
+  ["half of its head and a reset", "HTTP/1.1 200 OK\r\ncontent-", (socket) => socket.resetAndDestroy(), 0, FAILED],
+  ["half of its head and the end", "HTTP/1.1 200 OK\r\ncontent-", (socket) => socket.end(), 0, FAILED],
+  ["only the end", "", (socket) => socket.end(), 0, FAILED],
+])("an attempt is recorded when the receiver sends %s", async ([, bytes, disconnect, status, error]) => {
+  const endpoint = await createEndpoint({ url: await answerRaw(bytes, disconnect) });
+  await sendTest(endpoint);
+  const { attempts } = await attemptsOf(endpoint, 1);
+  expect(attempts).toMatchObject([{ http_status: status, error: expect.stringMatching(error) }]);
 });
 
 test("during the grace period of a rotation both secrets sign, afterwards the new one alone", async () => {

@@ -31,6 +31,10 @@ export function createEndpointStore({
     SELECT ${columns(sql)} FROM webhook_endpoints WHERE ${condition} AND ${ownSession(sql)} ORDER BY endpoint_id`;
   const deliveries = (name: string, condition: (sql: Sql) => Fragment, limit = 1) =>
     lists.run(async (sql) => (await selectDeliveries(sql, condition(sql), limit)).map(deliveryOf), name);
+  const find: EndpointStore["find"] = async (endpointId) => {
+    const statement = (sql: Sql) => select(sql, sql`endpoint_id = ${endpointId}`);
+    return (await database.run(statement, "webhook_endpoints.find"))[0] ?? null;
+  };
   const findDelivery: EndpointStore["findDelivery"] = async (endpointId, deliveryId) => {
     const condition = (sql: Sql) => sql`endpoint_id = ${endpointId} AND delivery_id = ${deliveryId}::uuid`;
     return (await deliveries("webhook_deliveries.find", condition))[0] ?? null;
@@ -47,27 +51,28 @@ export function createEndpointStore({
           FROM audit_log WHERE (SELECT count(*) FROM webhook_endpoints) < ${MAX_ENDPOINTS}
           ON CONFLICT DO NOTHING RETURNING ${columns(sql)}`;
       }),
-    find: async (endpointId) => {
-      const find = (sql: Sql) => select(sql, sql`endpoint_id = ${endpointId}`);
-      return (await database.run(find, "webhook_endpoints.find"))[0] ?? null;
-    },
+    find,
     list: () => lists.run((sql) => select(sql, sql`true`), "webhook_endpoints.list"),
-    update: (endpointId, { url, eventTypes, filter, description, disabled }, time, principal) =>
-      change("update", principal, (sql) => {
+    update: async (endpointId, { url, eventTypes, filter, description, disabled }, time, principal) => {
+      const update = (sql: Sql) => {
         // Null: it stays as it is.
-        const state = sql`${disabled ?? null}::boolean`;
+        const fields = sql`coalesce(${url ?? null}::text, url),
+          coalesce(${eventTypes === undefined ? null : [...eventTypes]}::text[], event_types),
+          coalesce(${filter ?? null}::text, filter), coalesce(${description ?? null}::text, description)`;
+        const isDisabled = sql`coalesce(${disabled ?? null}::boolean, disable_time IS NOT NULL)`;
         return sql`
           UPDATE webhook_endpoints SET
-            url = coalesce(${url ?? null}::text, url),
-            event_types = coalesce(${eventTypes === undefined ? null : [...eventTypes]}::text[], event_types),
-            filter = coalesce(${filter ?? null}::text, filter),
-            description = coalesce(${description ?? null}::text, description),
-            disable_time = CASE WHEN coalesce(${state}, disable_time IS NOT NULL) THEN coalesce(disable_time, ${time}::timestamptz) END,
-            disable_reason = CASE WHEN coalesce(${state}, disable_time IS NOT NULL) THEN coalesce(disable_reason, 'caller') END,
-            failing_since = CASE WHEN disable_time IS NULL OR ${state} IS NOT false THEN failing_since END,
+            (url, event_types, filter, description) = (${fields}),
+            disable_time = CASE WHEN ${isDisabled} THEN coalesce(disable_time, ${time}::timestamptz) END,
+            disable_reason = CASE WHEN ${isDisabled} THEN coalesce(disable_reason, 'caller') END,
+            failing_since = CASE WHEN disable_time IS NULL OR ${isDisabled} THEN failing_since END,
             update_time = ${time}::timestamptz
-          WHERE endpoint_id = ${endpointId} RETURNING ${columns(sql)}`;
-      }),
+          WHERE endpoint_id = ${endpointId}
+            AND (${fields}, ${isDisabled}) IS DISTINCT FROM (url, event_types, filter, description, disable_time IS NOT NULL)
+          RETURNING ${columns(sql)}`;
+      };
+      return (await change("update", principal, update)) ?? find(endpointId);
+    },
     delete: async (endpointId, principal) => {
       const deletion = (sql: Sql) =>
         sql`DELETE FROM webhook_endpoints WHERE endpoint_id = ${endpointId} RETURNING ${columns(sql)}`;

@@ -130,20 +130,28 @@ function claim(
       ${secretColumns(sql)}`;
 }
 
-/** The lease as a text has the precision of the database. An endpoint is changed only if its state changes. */
+/**
+ * The lease as a text has the precision of the database. An endpoint is changed only if its state changes, and is then locked before the delivery,
+ * as by a dispatch and a deletion: otherwise they could deadlock.
+ */
 function record(
   sql: Sql,
-  { deliveryId, lease }: Pick<Claimed, "deliveryId" | "lease">,
+  { deliveryId, endpointId, lease }: Pick<Claimed, "deliveryId" | "endpointId" | "lease">,
   { state, delay, isGone, httpStatus, error, durationMs }: AttemptResult,
 ): PendingQuery<{ disableReason: DisableReason | null }[]> {
   const hasFailed = sql`${state !== "succeeded"}::boolean`;
   const reason = sql`CASE WHEN ${isGone}::boolean THEN 'gone' WHEN ${hasFailed} AND failing_since < now() - ${MAX_FAILING}::text::interval
     THEN 'failing' END`;
   return sql`
-    WITH delivery AS (
+    WITH changed AS (
+      SELECT endpoint_id FROM webhook_endpoints WHERE endpoint_id = ${endpointId}::text AND disable_time IS NULL
+        AND ((failing_since IS NULL) = ${hasFailed} OR ${reason} IS NOT NULL)
+      FOR NO KEY UPDATE
+    ), delivery AS (
       UPDATE webhook_deliveries SET state = ${state}::text, attempts = attempts + 1, lease_expire_time = NULL,
         next_attempt_time = now() + ${delay}::float8 * interval '1 millisecond'
       WHERE delivery_id = ${deliveryId}::uuid AND lease_expire_time = ${lease}::text::timestamptz AND ${ownSession(sql)}
+        AND (SELECT count(*) FROM changed) >= 0
       RETURNING delivery_id, endpoint_id
     ), attempt AS (
       INSERT INTO webhook_attempts (delivery_id, http_status, error, duration_ms)
@@ -153,8 +161,7 @@ function record(
       failing_since = CASE WHEN ${hasFailed} THEN coalesce(failing_since, now()) END,
       disable_time = CASE WHEN ${reason} IS NOT NULL THEN date_trunc('milliseconds', now()) END,
       disable_reason = ${reason}
-    FROM delivery WHERE webhook_endpoints.endpoint_id = delivery.endpoint_id AND disable_time IS NULL
-      AND (CASE WHEN ${hasFailed} THEN failing_since IS NULL ELSE failing_since IS NOT NULL END OR ${reason} IS NOT NULL)
+    FROM delivery JOIN changed USING (endpoint_id) WHERE webhook_endpoints.endpoint_id = changed.endpoint_id
     RETURNING disable_reason`;
 }
 
