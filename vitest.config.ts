@@ -24,7 +24,7 @@ export const LONG_TESTS = [
   // Every setting of sessions, in every place.
   "test/server/session-settings.test.ts",
   // Many runs of a command.
-  "test/cli/{audit/audit,audit/verify,doctor,secrets-of-servers,keys/bulk-confirmation,keys/keys,keys/keys-options,keys/terminal}.test.ts",
+  "test/cli/{audit/audit,audit/verify,doctor,secrets-of-servers,webhooks,keys/bulk-confirmation,keys/keys,keys/keys-options,keys/terminal}.test.ts",
   "test/cli/import/{hash-import,import,resume,tables}.test.ts",
   "test/server/config/unknown-variables.test.ts",
   "test/interop/protected-service.test.ts",

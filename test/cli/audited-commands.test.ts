@@ -100,12 +100,15 @@ test("serve, with a root secret for the first time", async () => {
   const server = await serve({ ...environment, KEYHOLD_EXPIRY_WARNINGS: "off" });
   const body = { hmac_key_id: "h", key: "the key of another system's HMACs", encoding: "TEXT_ENCODING_UTF8" };
   succeeded(await restClient(server)("POST", paths.hmacKeys, body));
+  const endpoint = { endpoint_id: "w", url: "https://hooks.invalid", event_types: ["key.revoked"] };
+  succeeded(await restClient(server)("POST", paths.webhookEndpoints, endpoint));
   server.kill("SIGTERM");
   await server.ended;
   expect(await newEvents()).toMatchObject([
     { action: "root_secret.created", call: OPERATOR },
     { action: "audit_tree_key.created", resourceId: expect.stringMatching(/^keyhold\//), call: OPERATOR },
     { action: "hmac_key.created", call: { caller: "none:anonymous" } },
+    { action: "webhook_endpoint.created", resourceId: "w", call: { caller: "none:anonymous" } },
   ]);
 });
 
@@ -114,6 +117,7 @@ const REWRAPPED = [
   "signing_key.rewrapped",
   "audit_tree_key.rewrapped",
   "hmac_key.rewrapped",
+  "webhook_endpoint.rewrapped",
 ] as const;
 
 test("secrets rotate and promote", async () => {
@@ -127,7 +131,8 @@ test("secrets rotate and promote", async () => {
 
 test("truncations in SQL have the role of the session", async () => {
   await sql`
-    TRUNCATE api_keys, signing_keys, hmac_keys, used_root_secrets, accepted_databases, schema_migrations, audit_tree_key CASCADE`;
+    TRUNCATE api_keys, signing_keys, hmac_keys, used_root_secrets, accepted_databases, schema_migrations, audit_tree_key,
+      webhook_endpoints CASCADE`;
   const call = { caller: `database:${userOf(database.ownerUrl)}`, method: "database" };
   const truncated = [
     "accepted_databases",
@@ -137,6 +142,7 @@ test("truncations in SQL have the role of the session", async () => {
     "migrations",
     "root_secrets",
     "signing_keys",
+    "webhook_endpoints",
   ];
   const events = (await newEvents()).toSorted((a, b) => (a.action < b.action ? -1 : 1));
   expect(events).toMatchObject(truncated.map((name) => ({ action: `${name}.truncated`, call })));

@@ -501,6 +501,19 @@ describe("secrets", () => {
     await owner`DELETE FROM hmac_keys`;
   });
 
+  test("webhook secrets that cannot be unwrapped", async () => {
+    expect(await found("webhook_secrets")).toEqual([]);
+    const endpoint = { endpoint_id: "w", url: "https://hooks.invalid", event_types: ["signing_key.rotated"] };
+    onTestFinished(async () => void (await owner`DELETE FROM webhook_endpoints`));
+    succeeded(await restClient(server)("POST", paths.webhookEndpoints, endpoint));
+    expect(await found("webhook_secrets")).toEqual(["ok the secrets of 1 webhook endpoints can be unwrapped"]);
+    expect(await found("webhook_secrets", { KEYHOLD_ROOT_SECRET: OTHER })).toEqual([
+      "error webhook secret of w cannot be unwrapped",
+    ]);
+    const needed = { KEYHOLD_ROOT_SECRET: OTHER, KEYHOLD_ROOT_SECRETS_RETIRED: ROOT_SECRET };
+    expect((await found("root_secret_use", needed))[1]).toMatch(/ signing keys, 1 webhook secrets$/);
+  });
+
   test("a signing key with another algorithm than the configured one", async () => {
     const algorithms = async () =>
       (await found("signing_keys", { KEYHOLD_SIGNING_ALGORITHM: "ES256" })).filter((text) =>

@@ -22,15 +22,15 @@ export interface RootSecretFile {
   start(): Promise<void>;
 }
 
-/** Starts the server before the tests of the file and stops it after them. */
-export function useRootSecretFile(): RootSecretFile {
+/** Starts the server, with these settings, before the tests of the file and stops it after them. */
+export function useRootSecretFile(settings: Record<string, string> = {}): RootSecretFile {
   let database: TestDatabase;
   let path: string;
   let server: Serving;
   const environment = () => ({ KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET_FILE: path });
   const secrets = async () => (await readFile(path, "utf8")).trimEnd().split("\n");
   const start = async () => {
-    server = await serve(environment());
+    server = await serve({ ...environment(), ...settings });
   };
   const end = async (signal: "SIGTERM" | "SIGKILL") => {
     server.kill(signal);

@@ -1,15 +1,17 @@
-import { stat } from "node:fs/promises";
-import { describe, expect, test } from "vitest";
-import { derive, importKey, newRawKey, revoke } from "../support/conformance.ts";
+import { stat, writeFile } from "node:fs/promises";
+import { Webhook } from "standardwebhooks";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { derive, importKey, newRawKey, revoke, succeeded } from "../support/conformance.ts";
 import { adopted, hmacOf, importHashed, sha256Of } from "../support/hashed-keys.ts";
 import { runKeyhold } from "../support/keyhold.ts";
 import { issue, type Json, paths, verify } from "../support/rest.ts";
 import { ROOT_SECRET } from "../support/server.ts";
+import { type Receiver, startReceiver } from "../support/webhook-receiver.ts";
 import { useRootSecretFile } from "./root-secret-file.ts";
 
 const HMAC_KEY = "the key of another system's HMACs";
 
-const file = useRootSecretFile();
+const file = useRootSecretFile({ KEYHOLD_WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8" });
 const { environment, rest, keyhold, expectNoSecret } = file;
 
 /** The next server starts when the previous lease has ended for every observer, after at most 3 s. */
@@ -28,8 +30,15 @@ async function list(): Promise<Json[]> {
 describe("rotating the root secret of a running server:", () => {
   const made: string[] = [];
   const hashed: string[] = [];
+  const webhookSecrets: string[] = [];
+  let receiver: Receiver;
   let staged: string;
   let oldKey: string;
+
+  beforeAll(async () => {
+    receiver = await startReceiver();
+  });
+  afterAll(() => receiver.close());
 
   async function makeOneOfEach(): Promise<string> {
     const { secret, keyId } = await issue(rest);
@@ -42,8 +51,21 @@ describe("rotating the root secret of a running server:", () => {
     for (const credential of made) expect(await verify(rest, credential)).toMatchObject({ is_valid: true });
   }
 
+  /** Expects that a webhook is signed with each secret of the endpoint. */
+  async function expectSigned(): Promise<void> {
+    const before = receiver.received.length;
+    succeeded(await rest("POST", `${paths.webhookEndpoints}/w:sendTestEvent`, {}));
+    await vi.waitFor(() => expect(receiver.received).toHaveLength(before + 1), { timeout: 10_000 });
+    const [{ text, headers }] = receiver.received.slice(before) as [Receiver["received"][0]];
+    for (const secret of webhookSecrets) expect(new Webhook(secret).verify(text, headers)).toMatchObject({});
+  }
+
   test("rotation without --stage is rejected while a server runs", async () => {
     oldKey = await makeOneOfEach();
+    const endpoint = { endpoint_id: "w", url: receiver.url, event_types: ["signing_key.rotated"] };
+    webhookSecrets.push(succeeded(await rest("POST", paths.webhookEndpoints, endpoint)).secret);
+    const rotated = await rest("POST", `${paths.webhookEndpoints}/w:rotateSecret`, { grace_period: "1h" });
+    webhookSecrets.push(succeeded(rotated).secret);
     // Known by a hash with a text that is wrapped, and by an HMAC, and verified for the first time under the new root secret.
     await rest("POST", paths.hmacKeys, { hmac_key_id: "h", key: HMAC_KEY, encoding: "TEXT_ENCODING_UTF8" });
     const [salted, keyed] = [newRawKey(), newRawKey()];
@@ -69,6 +91,7 @@ describe("rotating the root secret of a running server:", () => {
       in_grace: 0,
       signing_keys: 2,
       hash_secrets: 2,
+      webhook_secrets: 2,
       needed: true,
     });
     expect(added).toMatchObject({ state: "staged", issued: 0, imported: 0, signing_keys: 0, needed: true });
@@ -93,11 +116,12 @@ describe("rotating the root secret of a running server:", () => {
       code: 0,
       stdout: expect.stringContaining("Signing keys wrapped with this root secret: 2."),
     });
-    expect(ended.stdout).toContain("Hash secrets wrapped: 2.");
+    expect(ended.stdout).toContain("Hash secrets wrapped: 2.\nWebhook secrets wrapped: 1.\n");
     await expectNoSecret(ended);
     expect((await file.secrets())[1]).toBe(ROOT_SECRET);
     await makeOneOfEach();
     await expectAllGood();
+    await expectSigned();
     expect(await keyhold("secrets", "promote", staged)).toMatchObject({ code: 0 });
   });
 
@@ -115,6 +139,7 @@ describe("rotating the root secret of a running server:", () => {
       imported: 1,
       signing_keys: 2,
       hash_secrets: 2,
+      webhook_secrets: 2,
     });
     expect(retired).toMatchObject({
       state: "retired",
@@ -123,6 +148,7 @@ describe("rotating the root secret of a running server:", () => {
       in_grace: 1,
       signing_keys: 0,
       hash_secrets: 0,
+      webhook_secrets: 0,
       needed: true,
     });
     await expectAllGood();
@@ -152,5 +178,8 @@ describe("rotating the root secret of a running server:", () => {
     const { stdout, stderr } = await keyhold("secrets", "list");
     expect(stdout).toMatch(/ retired +0 +0 +0 +0 +0 +0 +can be removed$/m);
     expect(stderr).toContain("Macaroons");
+    await writeFile(file.path, `${(await file.secrets())[0]}\n`);
+    await restart();
+    await expectSigned();
   });
 });

@@ -14,6 +14,7 @@ import {
   checkRootSecretUse,
   checkSigningKeys,
   checkTreeKey,
+  checkWebhookSecrets,
   readRings,
 } from "./checks/secrets.ts";
 import {
@@ -58,6 +59,7 @@ const DATABASE_CHECKS: Checks<Check<DatabaseContext>> = {
   signing_keys: checkSigningKeys,
   hash_secrets: checkHashSecrets,
   audit_key: checkTreeKey,
+  webhook_secrets: checkWebhookSecrets,
 };
 
 export type NamedFinding = ReturnType<typeof named>[number];

@@ -20,8 +20,8 @@ export interface KeysCommand {
   rest(): RestClient;
 }
 
-export function useKeysCommand(): KeysCommand {
-  const suite = useService({ KEYHOLD_AUTH: "admin-token" });
+export function useKeysCommand(settings: Record<string, string> = {}): KeysCommand {
+  const suite = useService({ KEYHOLD_AUTH: "admin-token", ...settings });
   const adminToken: KeysCommand["adminToken"] = (...args) => {
     const environment = { KEYHOLD_DATABASE_URL: suite.server.databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET };
     return runKeyhold(["admin", "token", ...args], environment);

@@ -11,6 +11,7 @@ import { readRootSecrets, rootSecretFileOf } from "../../../server/root-secrets/
 import { isNeeded, type RootSecretUse, takeInventory } from "../../../server/root-secrets/inventory.ts";
 import { deriveRings } from "../../../server/root-secrets/rings.ts";
 import { isInUse, type SigningKeyRecord, unwrapSigningKey } from "../../../token/signing-key.ts";
+import { signingSecrets } from "../../../webhooks/secret.ts";
 import { explain } from "../../failure.ts";
 import { type Check, type DatabaseContext, error, type Finding, ok, warning } from "../finding.ts";
 
@@ -57,8 +58,9 @@ export const checkRootSecretUse: Check<DatabaseContext> = async ({ rings, databa
 };
 
 function evaluateUse(use: RootSecretUse): Finding {
-  const { id, state, issued, imported, inGrace, signingKeys, hashSecrets } = use;
-  const wrapped = `${signingKeys} signing keys${hashSecrets === 0 ? "" : `, ${hashSecrets} wrapped hash formats and HMAC keys`}`;
+  const { id, state, issued, imported, inGrace, signingKeys, hashSecrets, webhookSecrets } = use;
+  const hashes = hashSecrets === 0 ? "" : `, ${hashSecrets} wrapped hash formats and HMAC keys`;
+  const wrapped = `${signingKeys} signing keys${hashes}${webhookSecrets === 0 ? "" : `, ${webhookSecrets} webhook secrets`}`;
   const counts = `${issued} issued and ${imported} imported keys, ${inGrace} secrets in their grace period, ${wrapped}`;
   const message = `root secret ${id} (${state}): ${counts}`;
   if (state === "missing")
@@ -152,4 +154,16 @@ export const checkHashSecrets: Check<DatabaseContext> = async ({ rings, database
   if (lost.length > 0) return lost.map((name) => error(`${name} cannot be unwrapped`, remedy));
   const wrapped = hmacKeys.length + schemes.filter(({ affixes }) => affixes !== null).length;
   return wrapped === 0 ? [] : [ok(`${wrapped} hash formats and HMAC keys can be unwrapped`)];
+};
+
+/** Checks that the secrets which sign webhooks can be decrypted. */
+export const checkWebhookSecrets: Check<DatabaseContext> = async ({ rings, database, hasSchema }) => {
+  if (rings === null || !hasSchema) return [];
+  const endpoints = await createEndpointStore({ database, lists: database }).secrets();
+  const lost = endpoints.filter((endpoint) => !succeeds(() => signingSecrets(endpoint, rings.webhookSecretWrap)));
+  const remedy =
+    "nothing can be sent to it: configure its root secret as retired, or run `keyhold webhooks rotate-secret`";
+  if (lost.length > 0)
+    return lost.map(({ endpointId }) => error(`webhook secret of ${endpointId} cannot be unwrapped`, remedy));
+  return endpoints.length === 0 ? [] : [ok(`the secrets of ${endpoints.length} webhook endpoints can be unwrapped`)];
 };
