@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { cargoTarget } from "../support/programs/caches.ts";
 import { run } from "../support/programs/run.ts";
+import { checkWatchers } from "./audit-watchers.ts";
 import { drivePage } from "./example-page.ts";
 import { checkProtectedService } from "./protected-service.ts";
 import { checkResourceServer } from "./resource-server.ts";
@@ -25,6 +26,7 @@ export interface Example {
 
 /** Every folder of `examples/`. */
 export const EXAMPLE_PROGRAMS: readonly Example[] = [
+  { name: "audit-stream", needs: ["bash", "go", "python3"] },
   { name: "browser", needs: ["bash", "chromium"] },
   { name: "curl", needs: ["bash", "curl"] },
   { name: "go", needs: ["bash", "go"] },
@@ -40,7 +42,8 @@ export const EXAMPLE_PROGRAMS: readonly Example[] = [
 /**
  * Runs the commands of an example's README unchanged, in its folder. A block `sh service` starts a web service that is protected by
  * Keyhold (`protected-service.ts`), `sh jwt service` one that verifies JWTs of ES256 offline (`resource-server.ts`), and `sh page` a page
- * for browsers, which does what the other programs do (`example-page.ts`). Each block `sh receiver` starts a receiver of webhooks.
+ * for browsers, which does what the other programs do (`example-page.ts`). Each block `sh receiver` starts a receiver of webhooks, and `sh watcher` one of the
+ * audit log.
  */
 export async function runExample({ name }: Example, live: Server, es256: Server): Promise<readonly Check[]> {
   const server = { ...live, env: { CARGO_TARGET_DIR: cargoTarget, ...live.env } };
@@ -51,7 +54,11 @@ export async function runExample({ name }: Example, live: Server, es256: Server)
   const service = scriptOf(readme, "sh service");
   const jwtService = scriptOf(readme, "sh jwt service");
   const receivers = blocksOf(readme, "sh receiver");
-  if ([commands, page, service, jwtService].every((script) => script === null) && receivers.length === 0)
+  const watchers = blocksOf(readme, "sh watcher");
+  if (
+    [commands, page, service, jwtService].every((script) => script === null) &&
+    [...receivers, ...watchers].length === 0
+  )
     throw new Error(`examples/${name}/README.md has no commands`);
   return [
     ...(commands === null ? [] : [await runCommands(name, commands, cwd, server)]),
@@ -59,6 +66,7 @@ export async function runExample({ name }: Example, live: Server, es256: Server)
     ...(service === null ? [] : await checkProtectedService(`example ${name}`, service, cwd, server)),
     ...(jwtService === null ? [] : await checkResourceServer(`example ${name}`, jwtService, cwd, es256)),
     ...(await Array.fromAsync(receivers, (script) => checkReceiver(`set -euo pipefail\n${script}`, cwd))).flat(),
+    ...(await checkWatchers(watchers, cwd, server)),
   ];
 }
 

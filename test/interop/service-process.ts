@@ -4,13 +4,13 @@ import { text } from "node:stream/consumers";
 import { setTimeout as delay } from "node:timers/promises";
 import { LIMIT } from "../support/programs/run.ts";
 
-/** A web service that a shell script starts. */
+/** A service that a shell script starts. */
 export interface ServiceScript {
   readonly script: string;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** A URL that the service answers. */
-  readonly url: string;
+  /** A URL that the service answers; absent: it answers none. */
+  readonly url?: string;
 }
 
 /** Runs `body` while the service runs. Rejects with what the service printed if it or `body` fails. */
@@ -29,8 +29,9 @@ export async function whileServing<T>({ script, cwd, env, url }: ServiceScript, 
   const polling = new AbortController();
   const signal = AbortSignal.any([polling.signal, AbortSignal.timeout(LIMIT)]);
   try {
-    await Promise.race([listening(url, signal), ended.then(() => Promise.reject(new Error("the service exited")))]);
-    return await body();
+    const exited = ended.then(() => Promise.reject(new Error("the service exited")));
+    if (url !== undefined) await Promise.race([listening(url, signal), exited]);
+    return await Promise.race([body(), exited]);
   } catch (error) {
     kill(service.pid);
     throw new Error(`${error}\n${(await output).join("")}`, { cause: error });

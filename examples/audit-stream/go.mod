@@ -1,0 +1,3 @@
+module keyhold.test/audit-stream
+
+go 1.26.0
