@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Sql } from "postgres";
 import { Barriers } from "../../src/cluster/barriers.ts";
 import { OtherServerError } from "../../src/cluster/change-feed.ts";
@@ -35,6 +36,10 @@ export const DEFECTS = {
   /** A change is acknowledged before the other nodes have received it. */
   wait: () => {
     Barriers.prototype.wait = () => Promise.resolve();
+  },
+  /** The position of a webhook endpoint in the log moves before its deliveries are stored. */
+  outbox: () => {
+    wrapWork((sql, work, checkout) => work(withLateDeliveries(sql), checkout));
   },
   /** A lease is extended without the notification of the renewal, by the response of any server. */
   echo: () => {
@@ -91,6 +96,7 @@ export const DETECTED_BY: Readonly<Partial<Record<Defect, readonly FaultName[]>>
   fence: ["network slow"],
   log: ["node stopped", "node cut off"],
   wait: ["network slow", "node cut off"],
+  outbox: ["node killed"],
 };
 
 function ignoreServerOfReads(): void {
@@ -111,6 +117,35 @@ function wrapWork(serve: <T>(sql: Sql, work: Work<T>, checkout: Checkout) => Pro
 }
 
 const MESSAGE = /pg_logical_emit_message\([^)]*\)/;
+
+/** Stores the deliveries of webhooks a second after the statement that should. */
+function withLateDeliveries(sql: Sql): Sql {
+  const isRows = (value: unknown) => typeof value === "string" && value.startsWith('[{"delivery_id"');
+  const late = new Proxy(sql, {
+    apply: (target, self, args) => {
+      const rows = args.find(isRows);
+      if (rows === undefined) return Reflect.apply(target, self, args);
+      const moving = Reflect.apply(
+        target,
+        self,
+        args.map((value) => (isRows(value) ? "[]" : value)),
+      );
+      return storeLater(target, moving, rows);
+    },
+  });
+  rememberSchema(late, { isStandby: false, schema: schemaOf(sql) });
+  return late;
+}
+
+async function storeLater(sql: Sql, moving: PromiseLike<readonly { readonly moved: number }[]>, rows: string) {
+  const result = await moving;
+  await sleep(1_000);
+  if (result[0]?.moved !== 0)
+    await sql`
+      INSERT INTO webhook_deliveries (delivery_id, endpoint_id, seq, event_type, body)
+      SELECT delivery_id, endpoint_id, seq, event_type, body FROM jsonb_populate_recordset(NULL::webhook_deliveries, ${rows}::text::jsonb)`;
+  return result;
+}
 
 /** Removes the messages of barriers and of changes without effect, which make their transactions wait for replication. */
 function withoutMessages(sql: Sql): Sql {

@@ -13,7 +13,7 @@ import { type Result, run } from "./run.ts";
  * KEYHOLD_FAULTS_SECONDS     duration of fault injection (300: about all pairs)
  * KEYHOLD_FAULTS_SEED        seed of all random choices; printed
  * KEYHOLD_FAULTS_ONLY        names of faults, separated by commas
- * KEYHOLD_FAULTS_DEFECT      lease, fence or wait: protection to remove, so that there must be violations
+ * KEYHOLD_FAULTS_DEFECT      lease, fence, log, wait or outbox: protection to remove, so that there must be violations
  * KEYHOLD_FAULTS_NODES       number of nodes (3)
  * KEYHOLD_FAULTS_CACHE_SIZE  MiB; 0: no cache
  */

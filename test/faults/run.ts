@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { replayAuditLog } from "../support/audit-replay.ts";
+import { replayAuditLog, type StoredEvent } from "../support/audit-replay.ts";
 import { type Seeded, seeded } from "../support/seeded.ts";
 import { TcpProxy } from "../support/tcp-proxy.ts";
 import { audit } from "./audit.ts";
@@ -15,6 +15,7 @@ import { type Totals, tableOf, totalsOf } from "./report.ts";
 import { runRound } from "./round.ts";
 import { type Round, schedule } from "./schedule.ts";
 import { findViolations, type Violation } from "./violations.ts";
+import { startWebhookReceiver } from "./webhooks.ts";
 
 export interface RunOptions {
   readonly seed: number;
@@ -44,6 +45,7 @@ const ENVIRONMENT = {
   KEYHOLD_ROOT_SECRET: "faults-root-secret-0123456789-abcdefghijklmno",
   KEYHOLD_CACHE_SIZE: "16",
   KEYHOLD_LOG_LEVEL: "warn",
+  KEYHOLD_WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8",
 };
 
 /** Milliseconds of load before the first fault. */
@@ -52,21 +54,25 @@ const WARM_UP = 1_000;
 /**
  * Runs a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each with its own TCP proxy and clock), clients that
  * record responses (`clients/`, `history.ts`), rounds of faults (`faults.ts`, `schedule.ts`, `round.ts`), lists of all records after
- * crashes (`audit.ts`), the audit log (`audit-log.ts`), and the checker (`violations.ts`, `checker.ts` with the model in `register.ts`).
+ * crashes (`audit.ts`), the audit log (`audit-log.ts`), its webhooks (`webhooks.ts`), and the checker (`violations.ts`, `checker.ts` with the
+ * model in `register.ts`).
  */
 export async function run(options: RunOptions): Promise<Result> {
   const environment = { ...ENVIRONMENT, ...options.environment };
   const choices = seeded(options.seed);
   const database = await startDatabase(options.dir);
+  const webhooks = await startWebhookReceiver(choices.fork());
   const nodes: ClusterNode[] = [];
   try {
     const openAccess = () => openProxy(database, choices.fork());
     for await (const node of startCluster(openAccess, { ...options, environment })) nodes.push(node);
+    await webhooks.subscribe(nodes[0] as ClusterNode);
     const history = await runRounds({ nodes, database }, environment, options);
-    await compareLog(history, database);
-    return conclude(history, nodes);
+    const events = await compareLog(history, database);
+    return conclude(history, nodes, await webhooks.finish(events, database.admin));
   } finally {
     await Promise.all(nodes.map((node) => node.close()));
+    await webhooks.close();
     await database.stop();
   }
 }
@@ -101,17 +107,19 @@ async function runRounds(
   return history;
 }
 
-/** Compares the audit log with the tables and with what the clients have done. It keeps what happened in earlier rounds. */
-async function compareLog(history: History, { admin }: Database): Promise<void> {
+/** Compares the audit log with the tables and with what the clients have done. It keeps what happened in earlier rounds. Returns its events. */
+async function compareLog(history: History, { admin }: Database): Promise<readonly StoredEvent[]> {
   const { events, violations } = await replayAuditLog(admin);
   const { lost, violations: wrong } = compareEvents(history, events);
   const unlogged = lost.map(({ kind, callId }) => `no event of the ${kind} ${callId}`);
   history.unexpected.push(...violations, ...wrong, ...unlogged, ...compareSigningKeyEvents(history, events));
+  return events;
 }
 
-function conclude(history: History, nodes: readonly ClusterNode[]): Result {
+function conclude(history: History, nodes: readonly ClusterNode[], ofWebhooks: readonly string[]): Result {
   history.unexpected.push(...nodes.flatMap(({ unexpectedExits }) => unexpectedExits));
-  const violations = findViolations(history);
+  const began = performance.now();
+  const violations = [...findViolations(history), ...ofWebhooks.map((text) => ({ began, late: null, text }))];
   return {
     totals: totalsOf(history, violations),
     table: tableOf(history, violations),

@@ -20,7 +20,12 @@ export async function startReceiver(answering: Answering = () => 204) {
   const receiver = { received, answering, url: "", close: async () => {} };
   const server = http.createServer(async (request, response) => {
     const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk);
+    try {
+      for await (const chunk of request) chunks.push(chunk);
+    } catch {
+      // The sender was killed.
+      return;
+    }
     const text = Buffer.concat(chunks).toString("utf8");
     const one = { headers: request.headers as Record<string, string>, text, body: JSON.parse(text) };
     received.push(one);
