@@ -63,6 +63,16 @@ export function unwrapSecret(
   }
 }
 
+/** Returns whether a retired root secret protects a secret, so that it is to be rewrapped. */
+export function isWrappedByRetired({ wrapKeyId }: Wrapped, ring: KeyRing): boolean {
+  return wrapKeyId !== ring.current.id && ring.find(wrapKeyId) !== undefined;
+}
+
+/** Encrypts a secret again, under the current server key of its ring. Throws `INTERNAL` as `unwrapSecret` does. */
+export function rewrapSecret(old: Wrapped, purpose: WrapPurpose, ring: KeyRing, random: Random): Wrapped {
+  return wrapSecret(unwrapSecret(old, purpose, ring), purpose, ring.current, random);
+}
+
 export function cannotUnwrap({ purpose, name }: Pick<WrapPurpose, "purpose" | "name">, why: string): KeyholdError {
   return new KeyholdError("INTERNAL", `the ${purpose} ${name} cannot be unwrapped: ${why}`);
 }

@@ -1,5 +1,5 @@
 import type { KeyRing } from "../domain/server-keys.ts";
-import { unwrapSecret, type WrapPurpose, type Wrapped, wrapSecret } from "../domain/wrapped-secret.ts";
+import { isWrappedByRetired, rewrapSecret, type WrapPurpose, type Wrapped } from "../domain/wrapped-secret.ts";
 import type { Random } from "../lib/random.ts";
 import { affixesOf, hmacKeyOf } from "./schemes.ts";
 import type { RewrapStore } from "./store.ts";
@@ -17,9 +17,8 @@ export interface RewrapContext {
  */
 export async function rewrapHashSecrets({ store, ring, random }: RewrapContext): Promise<number> {
   const { hmacKeys, schemes } = await store.read();
-  const isOld = ({ wrapKeyId }: Wrapped) => wrapKeyId !== ring.current.id && ring.find(wrapKeyId) !== undefined;
-  const rewrap = (old: Wrapped, purpose: WrapPurpose) =>
-    wrapSecret(unwrapSecret(old, purpose, ring), purpose, ring.current, random);
+  const isOld = (stored: Wrapped) => isWrappedByRetired(stored, ring);
+  const rewrap = (old: Wrapped, purpose: WrapPurpose) => rewrapSecret(old, purpose, ring, random);
   let count = 0;
   for (const key of hmacKeys.filter(isOld)) {
     await store.rewrapHmacKey(key.hmacKeyId, rewrap(key, hmacKeyOf(key)), key.wrapKeyId);

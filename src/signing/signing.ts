@@ -1,5 +1,6 @@
 import { invalidArgument, KeyholdError } from "../domain/errors.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
+import { isWrappedByRetired } from "../domain/wrapped-secret.ts";
 import type { Clock } from "../lib/clock.ts";
 import { andThen, type MaybePromise, recover } from "../lib/maybe-promise.ts";
 import type { Random } from "../lib/random.ts";
@@ -229,7 +230,7 @@ export async function requireActiveKey(context: SigningContext): Promise<void> {
  * A key that does not unwrap is left unchanged.
  */
 export async function rewrapSigningKeys({ store, ring, random }: SigningContext): Promise<number> {
-  const records = (await store.list()).filter(({ wrapKeyId }) => wrapKeyId !== ring.current.id && ring.find(wrapKeyId));
+  const records = (await store.list()).filter((record) => isWrappedByRetired(record, ring));
   for (const record of records) await store.rewrap(rewrapSigningKey(record, ring, random), record.wrapKeyId);
   return records.length;
 }

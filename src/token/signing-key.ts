@@ -1,7 +1,14 @@
 import type { KeyObject } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { KeyRing, ServerKey } from "../domain/server-keys.ts";
-import { cannotUnwrap, unwrapSecret, type WrapPurpose, type Wrapped, wrapSecret } from "../domain/wrapped-secret.ts";
+import {
+  cannotUnwrap,
+  rewrapSecret,
+  unwrapSecret,
+  type WrapPurpose,
+  type Wrapped,
+  wrapSecret,
+} from "../domain/wrapped-secret.ts";
 import type { Random } from "../lib/random.ts";
 import {
   ALGORITHMS,
@@ -53,7 +60,7 @@ export function rewrapSigningKey(record: NewSigningKey, ring: KeyRing, random: R
   unwrapSigningKey(record, ring);
   const { kid, publicJwk } = record;
   const purpose = purposeOf(kid, algorithmOf(record));
-  return { kid, publicJwk, ...wrapSecret(unwrapSecret(record, purpose, ring), purpose, ring.current, random) };
+  return { kid, publicJwk, ...rewrapSecret(record, purpose, ring, random) };
 }
 
 /** Returns whether a key may still verify: it signs, or a token signed with it has not expired. `now` is in milliseconds. */

@@ -1,5 +1,12 @@
 import type { KeyRing } from "../domain/server-keys.ts";
-import { unwrapSecret, type WrapPurpose, type Wrapped, wrapSecret } from "../domain/wrapped-secret.ts";
+import {
+  isWrappedByRetired,
+  rewrapSecret,
+  unwrapSecret,
+  type WrapPurpose,
+  type Wrapped,
+  wrapSecret,
+} from "../domain/wrapped-secret.ts";
 import type { Random } from "../lib/random.ts";
 import type { EndpointSecrets } from "./endpoint.ts";
 import type { SecretStore } from "./store.ts";
@@ -36,12 +43,10 @@ export function signingSecrets({ endpointId, secret, oldSecret }: EndpointSecret
  * endpoints. What does not unwrap is left unchanged.
  */
 export async function rewrapWebhookSecrets(store: SecretStore, { ring, random }: SecretContext): Promise<number> {
-  const isOld = ({ wrapKeyId }: Wrapped) => wrapKeyId !== ring.current.id && ring.find(wrapKeyId) !== undefined;
   let count = 0;
   for (const stored of await store.secrets()) {
     const purpose = purposeOf(stored.endpointId);
-    const rewrap = (old: Wrapped) =>
-      isOld(old) ? wrapSecret(unwrapSecret(old, purpose, ring), purpose, ring.current, random) : old;
+    const rewrap = (old: Wrapped) => (isWrappedByRetired(old, ring) ? rewrapSecret(old, purpose, ring, random) : old);
     const [secret, oldSecret] = [rewrap(stored.secret), stored.oldSecret && rewrap(stored.oldSecret)];
     if (secret === stored.secret && oldSecret === stored.oldSecret) continue;
     await store.rewrap({ endpointId: stored.endpointId, secret, oldSecret }, stored.secret);

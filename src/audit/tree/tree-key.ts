@@ -1,6 +1,13 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { KeyRing } from "../../domain/server-keys.ts";
-import { unwrapSecret, type WrapPurpose, type Wrapped, wrapSecret } from "../../domain/wrapped-secret.ts";
+import {
+  isWrappedByRetired,
+  rewrapSecret,
+  unwrapSecret,
+  type WrapPurpose,
+  type Wrapped,
+  wrapSecret,
+} from "../../domain/wrapped-secret.ts";
 import type { Random } from "../../lib/random.ts";
 import { ALGORITHMS, PRIVATE_KEY_SIZE, toPrivateKey } from "../../token/jwt/algorithms.ts";
 import { verifierKey } from "./note.ts";
@@ -37,9 +44,8 @@ export function unwrapTreeKey(key: TreeKey, ring: Pick<KeyRing, "find">): KeyObj
  */
 export async function rewrapTreeKey({ store, ring, random }: TreeKeyContext): Promise<number> {
   const { key } = await store.head();
-  if (key === null || key.wrapKeyId === ring.current.id || ring.find(key.wrapKeyId) === undefined) return 0;
-  const purpose = purposeOf(key.verifierKey);
-  const rewrapped = wrapSecret(unwrapSecret(key, purpose, ring), purpose, ring.current, random);
+  if (key === null || !isWrappedByRetired(key, ring)) return 0;
+  const rewrapped = rewrapSecret(key, purposeOf(key.verifierKey), ring, random);
   await store.rewrapKey({ ...key, ...rewrapped }, key.wrapKeyId);
   return 1;
 }
