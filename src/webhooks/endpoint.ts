@@ -1,5 +1,7 @@
 import type { Wrapped } from "../domain/wrapped-secret.ts";
 
+export const MAX_ENDPOINTS = 100;
+
 /** Why nothing is sent to an endpoint: a caller has disabled it, the receiver has answered 410, or all attempts of days have failed. */
 export type DisableReason = "caller" | "gone" | "failing";
 

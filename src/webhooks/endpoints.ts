@@ -4,7 +4,13 @@ import { fieldError, KeyholdError } from "../domain/errors.ts";
 import { newId, UUID } from "../domain/key.ts";
 import { callerName, type Principal, requireUnrestricted } from "../domain/principal.ts";
 import { type PagingContext, pageOf, parsePageRequest } from "../paging/page-request.ts";
-import type { Delivery, EndpointFields, EndpointUpdate, WebhookEndpoint } from "./endpoint.ts";
+import {
+  type Delivery,
+  type EndpointFields,
+  type EndpointUpdate,
+  MAX_ENDPOINTS,
+  type WebhookEndpoint,
+} from "./endpoint.ts";
 import { TEST_EVENT } from "./event-types.ts";
 import { payloadOf } from "./payload.ts";
 import { newWebhookSecret, type SecretContext } from "./secret.ts";
@@ -21,8 +27,6 @@ export interface WebhooksContext extends SecretContext, PagingContext {
   /** Called when a delivery may be due. */
   readonly onDue: () => void;
 }
-
-const MAX_ENDPOINTS = 100;
 
 /** Creates an endpoint. Returns an existing one with the same fields, without its secret. */
 export async function createEndpoint(

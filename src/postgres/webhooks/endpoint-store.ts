@@ -1,6 +1,6 @@
 import type { Fragment, PendingQuery, Sql } from "postgres";
 import type { Principal } from "../../domain/principal.ts";
-import type { Attempt, Delivery, WebhookEndpoint } from "../../webhooks/endpoint.ts";
+import { type Attempt, type Delivery, MAX_ENDPOINTS, type WebhookEndpoint } from "../../webhooks/endpoint.ts";
 import type { EndpointStore, SecretStore } from "../../webhooks/store.ts";
 import { callContext } from "../connection/call-context.ts";
 import type { Database } from "../connection/pool.ts";
@@ -8,8 +8,6 @@ import { type WithServer, withServer } from "../connection/server-position.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { parseTime } from "../connection/value-types.ts";
 import { type SecretsRow, secretColumns, secretsOf } from "./secrets.ts";
-
-const MAX_ENDPOINTS = 100;
 
 /** Attempts of a delivery that are listed. */
 const MAX_ATTEMPTS = 20;
