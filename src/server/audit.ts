@@ -1,5 +1,5 @@
 import { AuditFeed } from "../audit/feed.ts";
-import { integrate } from "../audit/tree/tree.ts";
+import { integrate, type TreeHead } from "../audit/tree/tree.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { recordExpiry } from "../postgres/audit/expiry.ts";
 import type { Jobs } from "./jobs.ts";
@@ -19,8 +19,8 @@ export function createAuditFeed({ audit: { store }, coherence }: Resources): Aud
 
 /**
  * Starts the job that adds the events of all nodes to the audit log and advances the feed: soon after a change of this node, at once when another
- * node has added events that a watcher waits for, and every second for the changes of programs that are no nodes. Starts the job of the tree. `onEvents` is
- * called when this node has added events.
+ * node has added events that a watcher waits for, and every second for the changes of programs that are no nodes. Starts the job of the tree.
+ * `onEvents` is called when this node has added events.
  */
 export function startAuditJob(
   jobs: Jobs,
@@ -49,10 +49,10 @@ export function startAuditJob(
     interval: TREE_INTERVAL,
     failureMessage: "events could not be added to the tree of the audit log yet",
     run: async () => {
-      const { size, logSize } = await auditTree.store.head();
-      meter.behind = logSize - size;
-      meter.integrated += (await integrate(auditTree)).added;
-      meter.behind = 0;
+      const onHead = ({ size, logSize }: TreeHead) => {
+        meter.behind = logSize - size;
+      };
+      meter.integrated += (await integrate(auditTree, onHead)).added;
     },
   });
   let isDelayed = false;

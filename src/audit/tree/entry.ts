@@ -7,8 +7,13 @@ import { HASH_SIZE, sha256 } from "./merkle.ts";
  * of all that is not in the entry itself. Null: the event was erased, and has no salt. What the JSON of an event that is stored may never change:
  * `test/audit/tree/entry.test.ts` has samples.
  */
-export function digestOf({ salt, seq: _, time: __, action: ___, key_id: ____, ...content }: JsonObject): Buffer | null {
-  return typeof salt === "string" ? sha256(Buffer.concat([Buffer.from(salt), utf8(content)])) : null;
+export function digestOf({ salt, ...event }: JsonObject): Buffer | null {
+  return typeof salt === "string" ? sha256(Buffer.concat([Buffer.from(salt), utf8(contentOf(event))])) : null;
+}
+
+/** Returns what is not in the entry of an event. */
+export function contentOf({ seq: _, time: __, action: ___, key_id: ____, ...content }: JsonObject): JsonObject {
+  return content;
 }
 
 /** Returns what the tree has of an event. It survives the erasure of the event. */

@@ -62,12 +62,16 @@ const MAX_INTEGRATED = 4 * TILE_WIDTH;
 
 /**
  * Adds the events of the log to the tree, and signs its head. Several nodes may do so at once: one of them adds, the others begin again. Returns
- * the head and the number of events that this call has added.
+ * the head and the number of events that this call has added. `onHead` is called with each head that it finds, of which the last is returned.
  */
-export async function integrate(context: TreeContext): Promise<{ readonly head: SignedHead; readonly added: number }> {
+export async function integrate(
+  context: TreeContext,
+  onHead: (head: TreeHead) => void = () => {},
+): Promise<{ readonly head: SignedHead; readonly added: number }> {
   const { store } = context;
   for (let added = 0; ; ) {
     const head = await store.head();
+    onHead(head);
     const { size, logSize, checkpoint, key } = head;
     if (key === null) {
       // The owner of the database has deleted it.

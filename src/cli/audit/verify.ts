@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import type { AuditEvent } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
 import { auditEventJson } from "../../api/v2alpha1/audit.ts";
-import { digestOf, entriesOf, entryOf, splitHashes } from "../../audit/tree/entry.ts";
-import { leafHash, TILE_WIDTH, TreeEdge } from "../../audit/tree/merkle.ts";
+import { contentOf, digestOf, entriesOf, entryOf, splitHashes } from "../../audit/tree/entry.ts";
+import { hashesAt, leafHash, TILE_WIDTH, TreeEdge } from "../../audit/tree/merkle.ts";
 import { type Checkpoint, isSigned, parseCheckpoint, parseVerifierKey } from "../../audit/tree/note.ts";
 import { tilePath } from "../../audit/tree/paths.ts";
 import { invalidArgument } from "../../domain/errors.ts";
@@ -163,8 +163,7 @@ class LogReader {
     if (event.action === "audit.erased") this.#recordedErasures += Number(afterOf("count"));
     const digest = digestOf(json);
     if (digest !== null) return entryOf(seq, json, digest);
-    const { seq: _, time: __, action: ___, key_id: ____, ...content } = json;
-    if (Object.keys(content).length > 0) throw new Mismatch(`event ${seq} has no salt, but it was not erased`);
+    if (Object.keys(contentOf(json)).length > 0) throw new Mismatch(`event ${seq} has no salt, but it was not erased`);
     this.#erased++;
     const parsed = parseJson(Buffer.from(stored ?? []).toString());
     return entryOf(seq, json, Buffer.from(String(isJsonObject(parsed) ? parsed.digest : ""), "hex"));
@@ -191,7 +190,7 @@ class LogReader {
   }
 
   async #hashes(level: number, index: number): Promise<Uint8Array[]> {
-    const count = Math.floor(this.#head.size / TILE_WIDTH ** level) - index * TILE_WIDTH;
+    const count = hashesAt(level, this.#head.size) - index * TILE_WIDTH;
     return splitHashes(await this.#remote.get(auditPath(level, index, count)));
   }
 
