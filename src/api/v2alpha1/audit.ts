@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonValue, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
-import { create, fromJson, toJson } from "@bufbuild/protobuf";
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
+import { fromJson, toJson } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import {
-  type AuditChangeSchema,
+  AuditCallerSchema,
   AuditEventSchema,
   type AuditService,
   type WatchAuditEventsResponseSchema,
@@ -15,7 +15,7 @@ import { getEvent, listEvents, parseEventPage, requireReader } from "../../audit
 import { Prover, requireWithin } from "../../audit/tree/proof.ts";
 import { currentHead, readEntry } from "../../audit/tree/tree.ts";
 import { checkAll, invalidArgument } from "../../domain/errors.ts";
-import { isJsonObject, type JsonObject } from "../../lib/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../lib/json.ts";
 import { pageSizeOf } from "../../paging/page-request.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { timestamp } from "./key-resources.ts";
@@ -113,15 +113,50 @@ async function* watchResponses(
 
 /** Returns the resource of an event. */
 export function auditEvent(event: AuditEvent): MessageInitShape<typeof AuditEventSchema> {
-  const { call } = event;
   return {
+    ...textsOf(event),
     seq: BigInt(event.seq),
     time: timestamp(event.time),
+    ...(event.call.caller !== "" && { caller: callerOf(event.call) }),
+    changes: changesOf(event).map(({ field, before, after }) => ({
+      field,
+      before: wireValue(before),
+      after: wireValue(after),
+    })),
+  };
+}
+
+/**
+ * Returns what `auditEventJson` returns for the resource of an event, in a fifth of the time. The digest of an event is made over this: what it
+ * returns for a stored event must never change.
+ */
+export function storedEventJson(event: AuditEvent): JsonObject {
+  const changes = changesOf(event);
+  return {
+    ...named(AuditEventSchema, textsOf(event)),
+    seq: String(event.seq),
+    // ProtoJSON has no fraction of zero.
+    time: event.time.toISOString().replace(".000Z", "Z"),
+    ...(event.call.caller !== "" && { caller: named(AuditCallerSchema, callerOf(event.call)) }),
+    ...(changes.length > 0 && { changes }),
+  };
+}
+
+/** Returns an event as JSON without empty fields. */
+export function auditEventJson(event: MessageShape<typeof AuditEventSchema>): JsonObject {
+  const json = toJson(AuditEventSchema, event, { useProtoFieldName: true });
+  if (!isJsonObject(json)) throw new TypeError("an event is not a JSON object");
+  return json;
+}
+
+/** Returns the fields of an event that are strings. */
+function textsOf(event: AuditEvent) {
+  const { call } = event;
+  return {
     action: event.action,
     keyId: event.keyId ?? "",
     actorId: event.actorId ?? "",
     resourceId: event.resourceId ?? "",
-    ...(call.caller !== "" && { caller: callerOf(call) }),
     rpc: call.rpc ?? "",
     peerIp: call.peer_ip ?? "",
     clientIp: call.client_ip ?? "",
@@ -129,7 +164,6 @@ export function auditEvent(event: AuditEvent): MessageInitShape<typeof AuditEven
     callId: call.call_id ?? "",
     requestId: call.request_id ?? "",
     node: call.node ?? "",
-    changes: changesOf(event.before, event.after),
     reason: reasonOf(event),
     salt: event.salt ?? "",
   };
@@ -139,40 +173,44 @@ function callerOf({ caller, method, subject, key_id = "", issuer = "" }: CallRec
   return { name: caller, method, subject, keyId: key_id, issuer };
 }
 
-/** Returns a stored event as JSON without empty fields. */
-export function storedEventJson(event: AuditEvent): JsonObject {
-  return auditEventJson(create(AuditEventSchema, auditEvent(event)));
-}
-
-/** Returns an event as JSON without empty fields, over which its digest is made: what it returns for a stored event must never change. */
-export function auditEventJson(event: MessageShape<typeof AuditEventSchema>): JsonObject {
-  const json = toJson(AuditEventSchema, event, { useProtoFieldName: true });
-  if (!isJsonObject(json)) throw new TypeError("an event is not a JSON object");
+/** Returns the strings that are not empty, by the names of the fields in the definition of the message. */
+function named({ fields }: DescMessage, texts: Readonly<Record<string, string>>): JsonObject {
+  const json: JsonObject = {};
+  for (const { localName, name } of fields) {
+    const text = texts[localName] ?? "";
+    if (text !== "") json[name] = text;
+  }
   return json;
 }
 
 /** Fields that have another path in the API than their column. */
 const FIELDS: Readonly<Record<string, string>> = { allowed_cidrs: "ip_restriction.allowed_cidrs" };
 
-function changesOf(
-  before: RecordedRow | null,
-  after: RecordedRow | null,
-): MessageInitShape<typeof AuditChangeSchema>[] {
-  const columns = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
-  return [...columns].flatMap((column) => {
-    const [was, becomes] = [wireValue(column, before), wireValue(column, after)];
+interface Change extends JsonObject {
+  readonly field: string;
+}
+
+function changesOf({ before, after }: AuditEvent): Change[] {
+  const changes: Change[] = [];
+  for (const column of Object.keys({ ...before, ...after })) {
+    const [was, becomes] = [recordedValue(column, before), recordedValue(column, after)];
     // A column that is NULL in a row that was added or deleted, or was recorded with another that has changed.
-    if (isDeepStrictEqual(was, becomes)) return [];
-    return { field: FIELDS[column] ?? column, before: was, after: becomes };
-  });
+    if (isDeepStrictEqual(was, becomes)) continue;
+    const field = FIELDS[column] ?? column;
+    changes.push({ field, ...(was !== null && { before: was }), ...(becomes !== null && { after: becomes }) });
+  }
+  return changes;
 }
 
 /** Times are in UTC; PostgreSQL writes that as an offset. */
-function wireValue(column: string, row: RecordedRow | null) {
+function recordedValue(column: string, row: RecordedRow | null): JsonValue {
   const value = row?.[column] ?? null;
-  if (value === null) return undefined;
   const isTime = typeof value === "string" && column.endsWith("_time");
-  return fromJson(ValueSchema, isTime ? value.replace("+00:00", "Z") : (value as JsonValue));
+  return isTime ? value.replace("+00:00", "Z") : (value as JsonValue);
+}
+
+function wireValue(value: JsonValue | undefined) {
+  return value === undefined ? undefined : fromJson(ValueSchema, value);
 }
 
 /** The stored reason of the change; the reason of the API has a prefix, which the description explains better. */

@@ -1,5 +1,9 @@
+import { create } from "@bufbuild/protobuf";
+import canonicalize from "canonicalize";
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { storedEventJson } from "../../../src/api/v2alpha1/audit.ts";
+import { AuditEventSchema } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
+import { auditEvent, auditEventJson, storedEventJson } from "../../../src/api/v2alpha1/audit.ts";
 import type { AuditEvent } from "../../../src/audit/event.ts";
 import { bundleOf, digestOf, entriesOf, entryOf } from "../../../src/audit/tree/entry.ts";
 
@@ -47,6 +51,46 @@ test.each([
   const json = storedEventJson(event);
   expect(String(entryOf(event.seq, json, digestOf(json) ?? Buffer.of()))).toBe(expected);
 });
+
+test("a stored event has the JSON that a client makes of its resource", () => {
+  const text = fc.string({ unit: "grapheme", maxLength: 8 });
+  const time = fc.date({ min: new Date(0), max: new Date("9999-12-31T23:59:59.999Z"), noInvalidDate: true });
+  const stored = fc.oneof(fc.constantFrom(null, "", false, 0), text, time.map(postgresTime), fc.jsonValue());
+  const row = fc.option(
+    fc.dictionary(fc.constantFrom("name", "metadata", "expire_time", "allowed_cidrs", "reason"), stored),
+  );
+  const event = fc.record({
+    ...{
+      seq: fc.nat(),
+      time,
+      action: fc.constant("key.updated"),
+      keyId: fc.option(fc.uuid()),
+      actorId: fc.option(text),
+    },
+    resourceId: fc.option(text),
+    call: fc.record(
+      {
+        caller: text,
+        method: fc.constant("local" as const),
+        subject: text,
+        key_id: text,
+        issuer: text,
+        rpc: text,
+        node: text,
+      },
+      { requiredKeys: ["caller", "method", "subject"] },
+    ),
+    ...{ before: row, after: row, salt: fc.option(fc.uuid()) },
+  });
+  fc.assert(
+    fc.property(event, (stored) => {
+      const resource = create(AuditEventSchema, auditEvent(stored));
+      expect(canonicalize(storedEventJson(stored))).toBe(canonicalize(auditEventJson(resource)));
+    }),
+  );
+});
+
+const postgresTime = (time: Date) => time.toISOString().replace("Z", "+00:00");
 
 test("an event without a salt has no digest", () => {
   expect(digestOf(storedEventJson({ ...EVENT, salt: null }))).toBeNull();
