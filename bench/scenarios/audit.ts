@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import type { Sql } from "postgres";
 import { type Fixture, once } from "../harness/fixture.ts";
 import type { Measure, Scenario } from "../harness/scenario.ts";
@@ -6,7 +7,7 @@ import { jsonBodies } from "../load/requests.ts";
 import { PATHS } from "../subject/client.ts";
 import { KEY } from "../subject/fill.ts";
 import { databaseOf, type Installation, install } from "../subject/installation.ts";
-import { revokeAll } from "./bulk.ts";
+import { revokeAll, verifyTime } from "./bulk.ts";
 import { insertKeys, updateRate } from "./changes.ts";
 import { importRate } from "./import.ts";
 
@@ -19,6 +20,9 @@ const REVOKED = 20_000;
 interface Subject extends Installation {
   readonly sql: Sql;
 }
+
+/** Keys that expire for each second of a round: more than the job of a server records. */
+const EXPIRING = 1_000;
 
 /** Two services with a database each, of which only one records events. */
 const both = once(async (fixture: Fixture) => {
@@ -46,6 +50,17 @@ async function bulkRevokeRate(_fixture: Fixture, { sql, server }: Subject): Prom
     await sql`SELECT audit_sequence(${2 * REVOKED})`;
     return revokeAll(server.url);
   };
+}
+
+/** Resolves when the tree has every event, and `count` expiries are recorded. */
+async function expired(sql: Sql, count: number): Promise<void> {
+  for (;;) {
+    const [state] = await sql<{ isDone: boolean }[]>`
+      SELECT (SELECT count(*) FROM audit_events WHERE action = 'key.expired') = ${count} AND audit_tree.size = audit_log.size AS "isDone"
+      FROM audit_tree, audit_log`;
+    if (state?.isDone === true) return;
+    await setTimeout(200);
+  }
 }
 
 const shared = { group: "audit", against: AGAINST, judged: "ratio" } as const;
@@ -91,5 +106,30 @@ export const auditScenarios: readonly Scenario[] = [
     work: `bulkRevoke of ${REVOKED.toLocaleString("en-GB")} keys`,
     unit: "keys/s",
     prepare: compared(bulkRevokeRate),
+  },
+  {
+    group: "audit",
+    name: "expiry-verify-p99",
+    work: "p99 of verify by 8 connections while the expiry of many keys is recorded",
+    against: "the same without",
+    unit: "ms",
+    judged: "ratio",
+    needs: ["wrk"],
+    prepare: async (fixture) => {
+      const { sql, server } = await open(fixture);
+      const verify = await verifyTime(fixture, server.url);
+      let count = 0;
+      return {
+        subject: async () => {
+          const added = EXPIRING * fixture.seconds;
+          await insertKeys(sql, added, 0);
+          count += added;
+          const p99 = await verify();
+          await expired(sql, count);
+          return p99;
+        },
+        baseline: verify,
+      };
+    },
   },
 ];

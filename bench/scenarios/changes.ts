@@ -79,13 +79,14 @@ const changed = once(async (fixture) => {
   return { server: installation.server, bare, keyIds, insert };
 });
 
-/** Resolves to the ids of new keys. */
-export async function insertKeys(sql: Sql, count: number): Promise<string[]> {
+/** Resolves to the ids of new keys, which expire after `seconds`; null: never. */
+export async function insertKeys(sql: Sql, count: number, seconds: number | null = null): Promise<string[]> {
   const keyIds = Array.from({ length: count }, () => uuidv7());
   await sql`
-    INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
+    INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time, digest,
+      digest_key_id)
     SELECT key_id, 'issued', ${KEY.name}, ${KEY.actor_id}, ${[...KEY.scopes]}, ${sql.json(KEY.metadata)}, 'kh_v1_…abcd', now(), now(),
-      sha256(key_id::text::bytea), 'bench'
+      now() + ${seconds} * interval '1 s', sha256(key_id::text::bytea), 'bench'
     FROM unnest(${keyIds}::uuid[]) AS key_id`;
   return keyIds;
 }
