@@ -53,6 +53,7 @@ export function startAuditJob(
         meter.behind = logSize - size;
       };
       meter.integrated += (await integrate(auditTree, onHead)).added;
+      if (await auditTree.store.recordCheckpoint()) coherence.onAuditLog(null);
     },
   });
   let isDelayed = false;

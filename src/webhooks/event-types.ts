@@ -21,6 +21,7 @@ export const EVENT_TYPES = [
   "key.expiring",
   "key.expired",
   "signing_key.rotated",
+  "audit.checkpoint",
 ] as const;
 
 /** Throws `INVALID_ARGUMENT` naming `field` if there is no type, or one that does not exist. */

@@ -92,6 +92,25 @@ test("servers that integrate at once make one tree, of which no hash changes whe
   });
 });
 
+test("one server records the checkpoint each hour, if the log has more than the last of these events", async () => {
+  const { context, record, owner } = await open();
+  const { checkpoint } = await currentHead(context);
+  const recorded = () => Promise.all([1, 2, 3].map(() => context.store.recordCheckpoint()));
+  const hourLater = () => owner`UPDATE audit_tree SET record_time = record_time - interval '1 hour'`;
+  expect(await recorded()).toEqual([false, false, false]);
+  await hourLater();
+  expect((await recorded()).filter(Boolean)).toEqual([true]);
+  const { size } = await currentHead(context);
+  expect(await context.events.read(size - 1, 1)).toMatchObject([
+    { action: "audit.checkpoint", before: null, after: { checkpoint }, call: { method: "local" } },
+  ]);
+  await hourLater();
+  expect(await recorded()).toEqual([false, false, false]);
+  await record(1);
+  await currentHead(context);
+  expect((await recorded()).filter(Boolean)).toEqual([true]);
+});
+
 test("a server can only append to the tree", async () => {
   const { context, record, owner } = await open();
   await record(300);

@@ -251,6 +251,7 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "UPDATE on audit_tree_key": () => tree().rewrapKey(TREE_KEY, ""),
   "EXECUTE on FUNCTION audit_grow(bigint,bigint,jsonb,text)": () =>
     tree().grow({ from: 1_000_000, to: 1_000_001, tiles: [], checkpoint: "" }),
+  "EXECUTE on FUNCTION audit_checkpoint()": () => tree().recordCheckpoint(),
   "EXECUTE on FUNCTION audit_deny(jsonb)": () => resources.audit.store.deny([]),
   "EXECUTE on FUNCTION audit_expiry(interval[],integer)": () => recordExpiry(resources.database, []),
   "EXECUTE on FUNCTION audit_sequence(integer)": () => resources.audit.store.sequence(),

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type Socket } from "node:net";
 import { Webhook } from "standardwebhooks";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
+import { isSigned, parseCheckpoint, parseVerifierKey } from "../../src/audit/tree/note.ts";
 import { revoke, succeeded } from "../support/conformance.ts";
 import { useGuardedService } from "../support/guarded.ts";
 import { listenLocally } from "../support/listen.ts";
@@ -88,6 +89,17 @@ test("an event that matches is received once, signed, as a CloudEvent of Standar
   expect(delivery.attempts).toEqual([
     { time: expect.any(String), http_status: 204, error: "", duration: expect.stringMatching(/^\d+(\.\d+)?s$/) },
   ]);
+});
+
+test("an endpoint receives the checkpoint of the audit log each hour", async () => {
+  const endpoint = await createEndpoint({ event_types: ["audit.checkpoint"] });
+  await suite.sql`UPDATE audit_tree SET record_time = record_time - interval '1 hour'`;
+  await delivered(endpoint, "SUCCEEDED");
+  const { checkpoint, verifier_key } = succeeded(await suite.rest("GET", paths.auditCheckpoint));
+  const [{ body }] = endpoint.receiver.received as [Receiver["received"][0]];
+  const verifier = parseVerifierKey(verifier_key);
+  expect(verifier && isSigned(body.data.checkpoint, verifier)).toBe(true);
+  expect(parseCheckpoint(body.data.checkpoint)?.origin).toBe(parseCheckpoint(checkpoint)?.origin);
 });
 
 /** Makes the next attempt of all deliveries due. */

@@ -45,6 +45,8 @@ export interface TreeStore {
   tile(position: TilePosition): Promise<Uint8Array>;
   /** Adds the growth in one transaction. Returns false, and adds nothing, if the tree does not have the size `from`. */
   grow(growth: Growth): Promise<boolean>;
+  /** Records the checkpoint in the log unless an hour has not passed, or it has nothing new. Returns whether it did. */
+  recordCheckpoint(): Promise<boolean>;
 }
 
 export interface TreeContext {

@@ -32,6 +32,7 @@ export function createTreeStore(database: Database): TreeStore {
       return rows[0]?.hashes ?? new Uint8Array();
     },
     grow: (growth) => database.run((sql) => grow(sql, growth), "audit.grow"),
+    recordCheckpoint: () => database.run(recordCheckpoint, "audit.checkpoint"),
   };
 }
 
@@ -44,6 +45,11 @@ export async function readHead(sql: Sql): Promise<TreeHead> {
   const key =
     verifierKey === null || wrapped === null || wrapKeyId === null ? null : { verifierKey, wrapped, wrapKeyId };
   return { ...head, key };
+}
+
+async function recordCheckpoint(sql: Sql): Promise<boolean> {
+  const rows = await sql<{ isRecorded: boolean }[]>`SELECT audit_checkpoint() AS is_recorded WHERE ${ownSession(sql)}`;
+  return firstRow(rows).isRecorded;
 }
 
 async function grow(sql: Sql, { from, to, tiles, checkpoint }: Growth): Promise<boolean> {

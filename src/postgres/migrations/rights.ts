@@ -38,6 +38,7 @@ export const FUNCTIONS: readonly string[] = [
   "audit_deny(jsonb)",
   "audit_grow(bigint,bigint,jsonb,text)",
   "audit_expiry(interval[],integer)",
+  "audit_checkpoint()",
 ];
 
 /** The rights that a role has, lacks or does not need. */
