@@ -125,7 +125,7 @@ async function requireCached(sql: Sql, url: string, credentials: readonly string
 const SETTLING = 10;
 
 /** Returns the minimum resident memory of a process over some seconds, in MB. */
-async function settledMemory({ pid }: ServerProcess): Promise<number> {
+export async function settledMemory({ pid }: ServerProcess): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let second = 0; second < SETTLING; second++) {
     await sleep(1000);

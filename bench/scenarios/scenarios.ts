@@ -28,6 +28,7 @@ import { signatureScenarios } from "./signatures.ts";
 import { streamScenarios } from "./streams.ts";
 import { tokenScenarios } from "./tokens.ts";
 import { verifyScenarios } from "./verify.ts";
+import { watcherScenarios } from "./watchers.ts";
 import { workingSetScenarios } from "./working-set.ts";
 
 /** All scenarios, in the order of the table. */
@@ -50,6 +51,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...hashFloodScenarios,
   ...bulkScenarios,
   ...auditScenarios,
+  ...watcherScenarios,
   ...growthScenarios,
   ...guardedScenarios,
   ...gatewayScenarios,
