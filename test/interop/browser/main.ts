@@ -6,10 +6,11 @@ import { rolldown } from "rolldown";
 import { startChromium } from "../../support/programs/chromium.ts";
 import type { Check } from "../tap.ts";
 import { checkDocs } from "./docs.ts";
+import { checkEvents } from "./events.ts";
 
 /**
  * Drives Chromium: a page of an origin in KEYHOLD_CORS_ORIGINS calls the server with connect-web, one of another origin is refused, and
- * /docs makes calls. Reads KEYHOLD_URL, KEYHOLD_TOKEN and KEYHOLD_PAGE_ORIGIN; prints TAP.
+ * /docs makes calls, and EventSource reads the audit log. Reads KEYHOLD_URL, KEYHOLD_TOKEN and KEYHOLD_PAGE_ORIGIN; prints TAP.
  */
 
 const { KEYHOLD_URL: baseUrl = "", KEYHOLD_TOKEN: token = "", KEYHOLD_PAGE_ORIGIN: allowed = "" } = process.env;
@@ -23,6 +24,7 @@ try {
     ...(await checkPage(browser, allowed, `page.checkAllowed(${JSON.stringify(settings)})`)),
     ...(await checkPage(browser, refused, `page.checkRefused(${JSON.stringify(settings)})`)),
     ...(await checkDocs(browser, settings)),
+    ...(await checkEvents(browser, settings)),
   ];
   print(checks);
 } finally {
