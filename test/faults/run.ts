@@ -14,6 +14,7 @@ import { History } from "./history.ts";
 import { type Totals, tableOf, totalsOf } from "./report.ts";
 import { runRound } from "./round.ts";
 import { type Round, schedule } from "./schedule.ts";
+import { keepCheckpoint, verifyLog } from "./verify-log.ts";
 import { findViolations, type Violation } from "./violations.ts";
 import { startWebhookReceiver } from "./webhooks.ts";
 
@@ -67,7 +68,9 @@ export async function run(options: RunOptions): Promise<Result> {
     const openAccess = () => openProxy(database, choices.fork());
     for await (const node of startCluster(openAccess, { ...options, environment })) nodes.push(node);
     await webhooks.subscribe(nodes[0] as ClusterNode);
+    const checkpoint = await keepCheckpoint(nodes[0] as ClusterNode, options.dir);
     const history = await runRounds({ nodes, database }, environment, options);
+    history.unexpected.push(...(await verifyLog(nodes[0] as ClusterNode, checkpoint)));
     const events = await compareLog(history, database);
     return conclude(history, nodes, await webhooks.finish(events, database.admin));
   } finally {

@@ -51,7 +51,10 @@ const TABLES: Readonly<Record<string, AuditedTable>> = {
 const FIRST_MIGRATION = 26;
 
 /** Events that change no row. */
-const WITHOUT_CHANGE = new Set(["webhook_endpoint.replayed", "call.denied", "key.expiring", "key.expired"]);
+const WITHOUT_CHANGE = new Set([
+  ...["webhook_endpoint.replayed", "call.denied", "key.expiring", "key.expired"],
+  "audit.checkpoint",
+]);
 
 /** Rows by `<kind> <id>`, such as `key 0198b2a4-…`. */
 type Rows = Map<string, RecordedRow>;

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { replayAuditLog } from "../../support/audit-replay.ts";
 import { compareEvents } from "../audit-log.ts";
+import type { ClusterNode } from "../cluster.ts";
 import type { Defect } from "../fault-injection.ts";
 import type { Mutation } from "../history.ts";
+import { keepCheckpoint, verifyLog } from "../verify-log.ts";
 import { findViolations, type Violation } from "../violations.ts";
 import {
   auditAll,
@@ -44,9 +46,13 @@ export async function runScenario(scenario: Scenario, options: ScenarioOptions):
 
 /** Runs the steps under load. Returns the milliseconds until all nodes were ready at the end. */
 async function runUnderLoad(fixture: Fixture, scenario: Scenario): Promise<number | null> {
+  const [node] = fixture.nodes as [ClusterNode];
   const load = await startFixtureLoad(fixture);
+  const checkpoint = await keepCheckpoint(node, fixture.dir);
   const recovery = await runSteps(fixture, scenario).finally(() => load.stop());
   await auditAll(fixture);
+  if (recovery !== null)
+    fixture.violations.push(...(await verifyLog(node, scenario.mayLoseChanges ? null : checkpoint)));
   return recovery;
 }
 
