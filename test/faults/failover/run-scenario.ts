@@ -47,8 +47,8 @@ export async function runScenario(scenario: Scenario, options: ScenarioOptions):
 /** Runs the steps under load. Returns the milliseconds until all nodes were ready at the end. */
 async function runUnderLoad(fixture: Fixture, scenario: Scenario): Promise<number | null> {
   const [node] = fixture.nodes as [ClusterNode];
-  const load = await startFixtureLoad(fixture);
   const checkpoint = await keepCheckpoint(node, fixture.dir);
+  const load = await startFixtureLoad(fixture);
   const recovery = await runSteps(fixture, scenario).finally(() => load.stop());
   await auditAll(fixture);
   if (recovery !== null)
