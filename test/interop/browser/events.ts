@@ -11,7 +11,7 @@ export async function checkEvents(browser: Browser, { baseUrl, token }: Settings
   try {
     const page = await context.newPage();
     return await collect(async (ok) => {
-      await page.goto(`${baseUrl}/docs`);
+      await page.goto(`${baseUrl}/health/ready`);
       const read = await page.evaluate(readEvents, `${watchPath()}start_seq=0`);
       const events = read.map(({ data, id }) => ({ ...JSON.parse(data), id }));
       const isInOrder = events.every(({ audit_event, resume_token, id }, place) => {
