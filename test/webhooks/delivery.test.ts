@@ -102,6 +102,21 @@ test("an endpoint receives the checkpoint of the audit log each hour", async () 
   expect(parseCheckpoint(body.data.checkpoint)?.origin).toBe(parseCheckpoint(checkpoint)?.origin);
 });
 
+test("a server has 64 attempts in flight at most, and 4 for one endpoint", async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<number>();
+  const endpoints = await Promise.all(Array.from({ length: 17 }, () => createEndpoint({}, () => released)));
+  const counts = () => endpoints.map(({ receiver }) => receiver.received.length);
+  const total = () => counts().reduce((sum, count) => sum + count, 0);
+  for (let keys = 0; keys < 5; keys++) await revokeKey();
+  await vi.waitFor(() => expect(total()).toBe(64), WITHIN);
+  await revokeKey();
+  for (const endpoint of endpoints)
+    await vi.waitFor(async () => expect(await deliveriesOf(endpoint)).toHaveLength(6), WITHIN);
+  expect([total(), Math.max(...counts())]).toEqual([64, 4]);
+  release(204);
+  await vi.waitFor(() => expect(total()).toBe(17 * 6), WITHIN);
+});
+
 /** Makes the next attempt of all deliveries due. */
 const makeDue = () =>
   suite.sql`UPDATE webhook_deliveries SET next_attempt_time = now() WHERE next_attempt_time > now()`;
