@@ -7,7 +7,7 @@ import {
 } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { issuedApiKey } from "../api/v2alpha1/key-resources.ts";
 import { parseValid } from "../api/validation.ts";
-import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
+import { ADMIN_SCOPE, ADMIN_SCOPES, isAdminScope } from "../domain/admin-scopes.ts";
 import { invalidArgument } from "../domain/errors.ts";
 import { type Lifetimes, newExpiry, UNLIMITED } from "../domain/expiry.ts";
 import { localOperator, type Principal } from "../domain/principal.ts";
@@ -83,10 +83,6 @@ export async function renewAdminToken(keyId: string, { ttl, ...options }: RenewO
     await writeServerLog(database, "admin token renewed", { key_id: keyId, expire_time: key.expireTime });
     await writeMessage(create(IssuedApiKeySchema, issuedApiKey(key, keys.clock.now())), options);
   });
-}
-
-function isAdminScope(scope: string): boolean {
-  return ADMIN_SCOPES.some((adminScope) => adminScope === scope);
 }
 
 function operator(): Principal {

@@ -31,6 +31,10 @@ export const ADMIN_SCOPES = [
 
 export type AdminScope = (typeof ADMIN_SCOPES)[number];
 
+export function isAdminScope(scope: string): scope is AdminScope {
+  return ADMIN_SCOPES.some((adminScope) => adminScope === scope);
+}
+
 /**
  * The prefix of scopes that are rights over Keyhold itself. Only a caller that holds such a scope may create, change, rotate, revoke or
  * delete a key that has it: otherwise the right to manage keys would include every right.
@@ -39,8 +43,7 @@ export const RESERVED_SCOPE_PREFIX = "keyhold:";
 
 /** Throws `INVALID_ARGUMENT` naming `field` if a scope has the reserved prefix and is none that Keyhold knows: it would permit nothing. */
 export function checkReservedScopes(scopes: readonly string[], field: string): void {
-  const isUnknown = (scope: string) =>
-    scope.startsWith(RESERVED_SCOPE_PREFIX) && !ADMIN_SCOPES.some((adminScope) => adminScope === scope);
+  const isUnknown = (scope: string) => scope.startsWith(RESERVED_SCOPE_PREFIX) && !isAdminScope(scope);
   const violations = scopes.flatMap((scope, index) => {
     if (!isUnknown(scope)) return [];
     const description = `is not a Keyhold scope${suggestion(scope, ADMIN_SCOPES) || `: ${ADMIN_SCOPES.join(", ")}`}`;

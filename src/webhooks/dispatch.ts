@@ -1,8 +1,9 @@
+import { isAdminScope } from "../domain/admin-scopes.ts";
 import { newId } from "../domain/key.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Random } from "../lib/random.ts";
 import type { NewDelivery } from "./endpoint.ts";
-import { ANY_EVENT } from "./event-types.ts";
+import { ADMIN_TOKEN_CREATED, ANY_EVENT } from "./event-types.ts";
 import { payloadOf, type WebhookEvent } from "./payload.ts";
 import type { DispatchStore, EndpointBehind } from "./store.ts";
 
@@ -57,10 +58,20 @@ function deliveriesOf<E extends WebhookEvent>(
 ): NewDelivery[] {
   const matches = compile(filter);
   const isAny = eventTypes.includes(ANY_EVENT);
-  const selected = events.filter((event) => (isAny || eventTypes.includes(event.action)) && matches(event));
-  return selected.map((event) => {
+  return events.flatMap((event) => {
+    const eventType = typesOf(event).find((type) => isAny || eventTypes.includes(type));
+    if (eventType === undefined || !matches(event)) return [];
     const deliveryId = newId(clock.now(), random);
-    const body = payloadOf(event, deliveryId, source);
-    return { deliveryId, endpointId, seq: event.seq, eventType: event.action, body };
+    return { deliveryId, endpointId, seq: event.seq, eventType, body: payloadOf(event, eventType, deliveryId, source) };
   });
+}
+
+/** Returns the types by which an endpoint can select an event. */
+function typesOf({ action, before, after }: WebhookEvent): string[] {
+  return hasAdminScope(after) && !hasAdminScope(before) ? [action, ADMIN_TOKEN_CREATED] : [action];
+}
+
+function hasAdminScope(fields: WebhookEvent["after"]): boolean {
+  const scopes = fields?.scopes;
+  return Array.isArray(scopes) && scopes.some(isAdminScope);
 }

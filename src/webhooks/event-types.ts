@@ -7,7 +7,10 @@ export const ANY_EVENT = "*";
 /** The type of an event that a caller sends to test an endpoint. */
 export const TEST_EVENT = "webhook.test";
 
-/** The actions of the audit log that an endpoint can select, by the names that they have there. */
+/** The type of an event by which a key has become an admin token: it had no scope over Keyhold, and has received one. */
+export const ADMIN_TOKEN_CREATED = "admin_token.created";
+
+/** The actions of the audit log that an endpoint can select, by the names that they have there, and a part of them. */
 export const EVENT_TYPES = [
   ANY_EVENT,
   "key.issued",
@@ -21,6 +24,7 @@ export const EVENT_TYPES = [
   "key.expiring",
   "key.expired",
   "signing_key.rotated",
+  ADMIN_TOKEN_CREATED,
   "audit.checkpoint",
 ] as const;
 

@@ -91,6 +91,28 @@ test("an event that matches is received once, signed, as a CloudEvent of Standar
   ]);
 });
 
+test("admin_token.created selects the events by which a key has become an admin token", async () => {
+  const endpoint = await createEndpoint({ event_types: ["admin_token.created"] });
+  const both = await createEndpoint({ event_types: ["key.issued", "admin_token.created"] });
+  const token = await issue(suite.rest, { scopes: ["read", "keyhold:keys.read"] });
+  const key = await issue(suite.rest, { scopes: ["read"] });
+  const change = async (fields: Json) =>
+    succeeded(await suite.rest("PATCH", `${paths.issued}/${key.keyId}?update_mask=${Object.keys(fields)}`, fields));
+  await change({ scopes: ["keyhold:audit"] });
+  await change({ scopes: ["keyhold:audit", "keyhold:verify"] });
+  await change({ scopes: ["read"] });
+  await change({ scopes: ["keyhold:verify"] });
+  const typesAt = ({ receiver }: Endpoint) =>
+    receiver.received.map(({ body: { type, data } }) => `${type} ${data.action} ${data.key_id}`).sort();
+  const updated = `admin_token.created key.updated ${key.keyId}`;
+  await vi.waitFor(() => {
+    expect(typesAt(endpoint)).toEqual([`admin_token.created key.issued ${token.keyId}`, updated, updated].sort());
+    expect(typesAt(both)).toEqual(
+      [`key.issued key.issued ${token.keyId}`, `key.issued key.issued ${key.keyId}`, updated, updated].sort(),
+    );
+  }, WITHIN);
+});
+
 test("an endpoint receives the checkpoint of the audit log each hour", async () => {
   const endpoint = await createEndpoint({ event_types: ["audit.checkpoint"] });
   await suite.sql`UPDATE audit_tree SET record_time = record_time - interval '1 hour'`;
