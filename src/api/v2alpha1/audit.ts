@@ -127,7 +127,7 @@ export function auditEvent(event: AuditEvent): MessageInitShape<typeof AuditEven
 }
 
 /**
- * Returns what `auditEventJson` returns for the resource of an event, in a fifth of the time. The digest of an event is made over this: what it
+ * Returns what `auditEventJson` returns for the resource of an event, in a quarter of the time. The digest of an event is made over this: what it
  * returns for a stored event must never change.
  */
 export function storedEventJson(event: AuditEvent): JsonObject {
