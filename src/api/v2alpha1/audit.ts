@@ -134,8 +134,8 @@ export function storedEventJson(event: AuditEvent): JsonObject {
   const changes = changesOf(event);
   return {
     ...named(AuditEventSchema, textsOf(event)),
-    seq: String(event.seq),
-    // ProtoJSON has no fraction of zero.
+    // ProtoJSON omits 0, and a fraction of zero.
+    ...(event.seq > 0 && { seq: String(event.seq) }),
     time: event.time.toISOString().replace(".000Z", "Z"),
     ...(event.call.caller !== "" && { caller: named(AuditCallerSchema, callerOf(event.call)) }),
     ...(changes.length > 0 && { changes }),
