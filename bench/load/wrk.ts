@@ -68,6 +68,14 @@ export function checkedRate(result: WrkResult): number {
   return requests / (microseconds / 1e6);
 }
 
+/** Returns a function that returns a percentile of the latencies, in milliseconds. It throws if a request was rejected or lost. */
+export function percentile(which: "p50" | "p99"): (result: WrkResult) => number {
+  return (result) => {
+    checkedRate(result);
+    return result[which] / 1000;
+  };
+}
+
 /** Returns the mean size of a response with its headers, in bytes. */
 export function responseSize({ bytes, requests }: WrkResult): number {
   return bytes / requests;

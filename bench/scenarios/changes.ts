@@ -7,7 +7,7 @@ import type { Measure, Pair, Scenario } from "../harness/scenario.ts";
 import type { ServerProcess } from "../harness/server.ts";
 import { JSON_HEADERS } from "../load/http-load.ts";
 import { type LoadRequest, writeRequests } from "../load/requests.ts";
-import { checkedRate, type WrkResult, wrk } from "../load/wrk.ts";
+import { checkedRate, percentile, type WrkResult, wrk } from "../load/wrk.ts";
 import { PATHS } from "../subject/client.ts";
 import { KEY } from "../subject/fill.ts";
 import { databaseOf, type Installation, install } from "../subject/installation.ts";
@@ -132,12 +132,6 @@ async function compared(
   const fresh = () => insert(fixture.seconds * MAX_REVOCATIONS);
   return { subject: async () => measure(server, REQUESTS.revoke(await fresh())), baseline };
 }
-
-/** Returns a percentile of the latencies of valid responses, in milliseconds. */
-const percentile = (which: "p50" | "p99") => (result: WrkResult) => {
-  checkedRate(result);
-  return result[which] / 1000;
-};
 
 /** Measures updates of new keys in updates per second. */
 export async function updateRate(fixture: Fixture, installation: Installation, connections: number): Promise<Measure> {

@@ -4,7 +4,7 @@ import { type Fixture, once } from "../harness/fixture.ts";
 import { residentMemory } from "../harness/memory.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import { JSON_HEADERS } from "../load/http-load.ts";
-import { checkedRate, wrk } from "../load/wrk.ts";
+import { percentile, wrk } from "../load/wrk.ts";
 import { PATHS, post } from "../subject/client.ts";
 import { KEY } from "../subject/fill.ts";
 import { verifyBodies, warmService } from "./warm-service.ts";
@@ -72,14 +72,8 @@ interface Flooded {
 async function verifyTime(fixture: Fixture): Promise<number> {
   const { url } = await floodable(fixture);
   const bodies = await verifyBodies(fixture);
-  const result = await wrk(fixture, {
-    url: url + PATHS.verify,
-    headers: JSON_HEADERS,
-    bodies,
-    connections: CONNECTIONS,
-  });
-  checkedRate(result);
-  return result.p99 / 1000;
+  const load = { url: url + PATHS.verify, headers: JSON_HEADERS, bodies, connections: CONNECTIONS };
+  return percentile("p99")(await wrk(fixture, load));
 }
 
 /** Runs work during a flood. Rejects unless a part of the flood was computed and a part was refused. */
