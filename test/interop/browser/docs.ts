@@ -1,28 +1,22 @@
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import type { Check } from "../tap.ts";
 import { collect, type Ok } from "./checks.ts";
 import type { Settings } from "./page/clients.ts";
 
 /** Opens /docs and makes calls in it, as a person would. An error in the console or a violation of the page's policy is a failure. */
-export async function checkDocs(browser: Browser, { baseUrl, token }: Settings): Promise<Check[]> {
-  const context = await browser.newContext({ ignoreHTTPSErrors: true });
-  try {
-    const page = await context.newPage();
-    const problems = watchProblems(page);
-    return await collect(
-      async (ok) => {
-        await page.goto(`${baseUrl}/docs`);
-        await authorize(page, token);
-        ok("/docs: opens and takes a token", true);
-      },
-      (ok) => create(page, ok),
-      (ok) => list(page, ok),
-      (ok) => showBadRequest(page, ok),
-      async (ok) => ok("/docs: no error in the console and none of its policy", problems.length === 0, problems),
-    );
-  } finally {
-    await context.close();
-  }
+export async function checkDocs(page: Page, { baseUrl, token }: Settings): Promise<Check[]> {
+  const problems = watchProblems(page);
+  return collect(
+    async (ok) => {
+      await page.goto(`${baseUrl}/docs`);
+      await authorize(page, token);
+      ok("/docs: opens and takes a token", true);
+    },
+    (ok) => create(page, ok),
+    (ok) => list(page, ok),
+    (ok) => showBadRequest(page, ok),
+    async (ok) => ok("/docs: no error in the console and none of its policy", problems.length === 0, problems),
+  );
 }
 
 /** A call of this path shows an error. */

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { resolve } from "node:path";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { startChromium } from "../../support/programs/chromium.ts";
 import type { Check } from "../tap.ts";
@@ -23,8 +23,9 @@ try {
   const checks = [
     ...(await checkPage(browser, allowed, `page.checkAllowed(${JSON.stringify(settings)})`)),
     ...(await checkPage(browser, refused, `page.checkRefused(${JSON.stringify(settings)})`)),
-    ...(await checkDocs(browser, settings)),
-    ...(await checkEvents(browser, settings)),
+    ...(await onPage(browser, (page) => checkDocs(page, settings))),
+    // EventSource cannot send a token; the server of a page, or a proxy, adds it.
+    ...(await onPage(browser, (page) => checkEvents(page, settings), { authorization: `Bearer ${token}` })),
   ];
   print(checks);
 } finally {
@@ -54,12 +55,22 @@ async function servePage(script: string, port: number): Promise<Server> {
 }
 
 /** Opens the page at this origin and evaluates an expression in it. */
-async function checkPage(browser: Browser, origin: string, expression: string): Promise<Check[]> {
-  const context = await browser.newContext({ ignoreHTTPSErrors: true });
-  try {
-    const page = await context.newPage();
+function checkPage(browser: Browser, origin: string, expression: string): Promise<Check[]> {
+  return onPage(browser, async (page) => {
     await page.goto(origin);
-    return await page.evaluate<Check[]>(expression);
+    return page.evaluate<Check[]>(expression);
+  });
+}
+
+/** Runs checks on a page of a context of its own, all of whose requests have these headers in addition. */
+async function onPage(
+  browser: Browser,
+  check: (page: Page) => Promise<Check[]>,
+  extraHTTPHeaders: Readonly<Record<string, string>> = {},
+): Promise<Check[]> {
+  const context = await browser.newContext({ ignoreHTTPSErrors: true, extraHTTPHeaders });
+  try {
+    return await check(await context.newPage());
   } finally {
     await context.close();
   }
