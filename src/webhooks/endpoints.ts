@@ -103,8 +103,9 @@ export async function sendTestEvent(context: WebhooksContext, principal: Princip
   const { store, clock, random, source, onDue } = context;
   const now = clock.now();
   const deliveryId = newId(now, random);
-  const event = { seq: null, time: new Date(now), action: TEST_EVENT, keyId: null, actorId: null, before: null };
-  const body = payloadOf({ ...event, resourceId: endpointId, after: null }, TEST_EVENT, deliveryId, source);
+  const event = { seq: null, time: new Date(now), action: TEST_EVENT, resourceId: endpointId };
+  const nothing = { keyId: null, actorId: null, before: null, after: null };
+  const body = payloadOf({ ...event, ...nothing }, TEST_EVENT, deliveryId, source);
   const delivery = await store.addDelivery({ deliveryId, endpointId, seq: null, eventType: TEST_EVENT, body });
   if (delivery === null) throw disabled(await getEndpoint(context, principal, endpointId));
   onDue();

@@ -10,6 +10,9 @@ export const TEST_EVENT = "webhook.test";
 /** The type of an event by which a key has become an admin token: it had no scope over Keyhold, and has received one. */
 export const ADMIN_TOKEN_CREATED = "admin_token.created";
 
+/** The action of an event with a checkpoint of the audit log. */
+export const CHECKPOINT_EVENT = "audit.checkpoint";
+
 /** The actions of the audit log that an endpoint can select, by the names that they have there, and a part of them. */
 export const EVENT_TYPES = [
   ANY_EVENT,
@@ -25,7 +28,7 @@ export const EVENT_TYPES = [
   "key.expired",
   "signing_key.rotated",
   ADMIN_TOKEN_CREATED,
-  "audit.checkpoint",
+  CHECKPOINT_EVENT,
 ] as const;
 
 /** Throws `INVALID_ARGUMENT` naming `field` if there is no type, or one that does not exist. */

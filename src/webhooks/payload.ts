@@ -1,3 +1,5 @@
+import { CHECKPOINT_EVENT } from "./event-types.ts";
+
 /** The part of an event of the audit log that a webhook has. */
 export interface WebhookEvent {
   readonly seq: number;
@@ -20,7 +22,7 @@ export type PayloadEvent = Omit<WebhookEvent, "seq"> & { readonly seq: number | 
  */
 export function payloadOf(event: PayloadEvent, type: string, id: string, source: string): string {
   const { seq, action, keyId, actorId, resourceId, after } = event;
-  const checkpoint = action === "audit.checkpoint" ? after?.checkpoint : undefined;
+  const checkpoint = action === CHECKPOINT_EVENT ? after?.checkpoint : undefined;
   const time = event.time.toISOString();
   const subject = keyId ?? resourceId;
   return JSON.stringify({

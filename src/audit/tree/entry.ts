@@ -4,7 +4,7 @@ import { HASH_SIZE, sha256 } from "./merkle.ts";
 
 /**
  * Returns the digest of an event, given as the API states it in JSON, without empty fields: SHA-256 of the salt and the canonical JSON (RFC 8785)
- * of all that is not in the entry itself. Null: the event was erased, and has no salt. What the JSON of an event that is stored may never change:
+ * of all that is not in the entry itself. Null: the event was erased, and has no salt. The JSON of a stored event may never change:
  * `test/audit/tree/entry.test.ts` has samples.
  */
 export function digestOf({ salt, ...event }: JsonObject): Buffer | null {
