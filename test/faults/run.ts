@@ -67,10 +67,11 @@ export async function run(options: RunOptions): Promise<Result> {
   try {
     const openAccess = () => openProxy(database, choices.fork());
     for await (const node of startCluster(openAccess, { ...options, environment })) nodes.push(node);
-    await webhooks.subscribe(nodes[0] as ClusterNode);
-    const checkpoint = await keepCheckpoint(nodes[0] as ClusterNode, options.dir);
+    const [node] = nodes as [ClusterNode];
+    await webhooks.subscribe(node);
+    const checkpoint = await keepCheckpoint(node, options.dir);
     const history = await runRounds({ nodes, database }, environment, options);
-    history.unexpected.push(...(await verifyLog(nodes[0] as ClusterNode, checkpoint)));
+    history.unexpected.push(...(await verifyLog(node, checkpoint)));
     const events = await compareLog(history, database);
     return conclude(history, nodes, await webhooks.finish(events, database.admin));
   } finally {

@@ -7,18 +7,17 @@ import type { ClusterNode } from "./cluster.ts";
 /** Stores the checkpoint of the audit log as `keyhold audit checkpoint` prints it, and returns its file. */
 export async function keepCheckpoint(node: ClusterNode, dir: string): Promise<string> {
   const file = join(dir, "checkpoint");
-  await writeFile(file, await succeed(audit(node, "checkpoint")));
+  await writeFile(file, await succeed(auditCommand(node, "checkpoint")));
   return file;
 }
 
 /** Returns what `keyhold audit verify` finds wrong in the log of a node; `checkpoint` is the file of an earlier one. */
 export async function verifyLog(node: ClusterNode, checkpoint: string | null): Promise<string[]> {
-  const { status, stderr } = await run(
-    audit(node, "verify", ...(checkpoint === null ? [] : ["--checkpoint", checkpoint])),
-  );
+  const options = checkpoint === null ? [] : ["--checkpoint", checkpoint];
+  const { status, stderr } = await run(auditCommand(node, "verify", ...options));
   return status === 0 ? [] : [`keyhold audit verify: ${stderr}`];
 }
 
-function audit({ url }: ClusterNode, ...args: readonly string[]) {
+function auditCommand({ url }: ClusterNode, ...args: readonly string[]) {
   return { program: process.execPath, args: [COMMAND, "audit", ...args], cwd: ".", env: { KEYHOLD_URL: url } };
 }
