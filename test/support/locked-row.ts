@@ -39,10 +39,15 @@ export async function lockTable(sql: Sql, table: string): Promise<() => Promise<
   };
 }
 
-/** Returns whether a statement in this database waits for a lock. */
+/** Returns whether a statement of a call waits in this database for a lock. */
 export async function isAwaited(sql: ISql): Promise<boolean> {
+  return (await countWaiting(sql)) > 0;
+}
+
+/** Returns how many statements wait in this database for a lock. Those of a server's jobs, which may wait too, are not counted. */
+export async function countWaiting(sql: ISql): Promise<number> {
   const [row] = await sql`
     SELECT count(*)::int AS waiting FROM pg_locks JOIN pg_stat_activity USING (pid)
-    WHERE NOT granted AND datname = current_database()`;
-  return row?.waiting > 0;
+    WHERE NOT granted AND datname = current_database() AND application_name <> 'keyhold audit'`;
+  return row?.waiting;
 }

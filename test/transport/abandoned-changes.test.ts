@@ -1,14 +1,16 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { expect, test } from "vitest";
+import postgres from "postgres";
+import { expect, onTestFinished, test } from "vitest";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { table } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
 import { eventually } from "../support/keyhold.ts";
-import { isAwaited, type LockedRow, lockRow, lockTable } from "../support/locked-row.ts";
+import { countWaiting, isAwaited, type LockedRow, lockRow, lockTable } from "../support/locked-row.ts";
 import { linesOf } from "../support/log-lines.ts";
 import { issue, type Json, paths } from "../support/rest.ts";
 
@@ -119,9 +121,9 @@ test.each(WAYS)(
 );
 
 const DEADLINES: Readonly<Record<string, Headers>> = {
-  connect: { "connect-timeout-ms": "300" },
-  grpc: { "grpc-timeout": "300m" },
-  grpc_web: { "grpc-timeout": "300m" },
+  connect: { "connect-timeout-ms": "1500" },
+  grpc: { "grpc-timeout": "1500m" },
+  grpc_web: { "grpc-timeout": "1500m" },
 };
 
 const WITH_DEADLINE = table(WAYS.filter(([, protocol]) => protocol in DEADLINES));
@@ -140,6 +142,34 @@ test.each(WITH_DEADLINE)(
     expect(requestLines(requestId)).toMatchObject([{ rpc: RPC, protocol, code: "DEADLINE_EXCEEDED", key_id: keyId }]);
   },
 );
+
+test("a change whose deadline passes after its body was received, during authentication, is not executed", async () => {
+  const { keyId } = await issue(suite.rest);
+  const sql = postgres(suite.server.ownerUrl, { max: 3 });
+  onTestFinished(() => sql.end());
+  const releaseFirst = await lockTable(sql, "api_keys");
+  const requestId = randomUUID();
+  const sent = request(`${suite.server.url}/${RPC}`, {
+    method: "POST",
+    headers: { ...JSON_TYPE, ...authorization(), ...DEADLINES.connect, "x-request-id": requestId },
+  });
+  sent.flushHeaders();
+  const response = once(sent, "response");
+  await eventually(() => isAwaited(sql));
+  // The lock of a request that is granted after the first authentication, and before that of the complete request.
+  const second = lockTable(sql, "api_keys");
+  await eventually(async () => (await countWaiting(sql)) > 1);
+  await releaseFirst();
+  const releaseSecond = await second;
+  sent.end(JSON.stringify({ issuedApiKey: { keyId, name: "changed" } }));
+  expect((await response)[0].statusCode).toBe(504);
+  await releaseSecond();
+  // It is written when the work has ended.
+  await eventually(async () => requestLines(requestId).length > 0);
+  expect(requestLines(requestId)).toMatchObject([{ rpc: RPC, protocol: "connect", code: "DEADLINE_EXCEEDED" }]);
+  expect(requestLines(requestId)[0]).not.toHaveProperty("key_id");
+  expect((await suite.rest("GET", `${paths.issued}/${keyId}`)).body.name).not.toBe("changed");
+});
 
 const NOTICED = table(WAYS.filter(([, , , code]) => code === "CANCELLED"));
 

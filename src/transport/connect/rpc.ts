@@ -10,7 +10,7 @@ import {
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import type { Rpc, StreamRpc } from "../../api/rpc.ts";
 import { invalidArgument } from "../../domain/errors.ts";
-import { CONNECT_DEADLINE, GRPC_DEADLINE, untilDeadline } from "../wire/deadline.ts";
+import { CONNECT_DEADLINE, GRPC_DEADLINE, requireTime, untilDeadline } from "../wire/deadline.ts";
 import { HEAD_BYTES, isCompressed, unframe } from "../wire/grpc.ts";
 import { HttpError } from "../wire/http-error.ts";
 import { valueLimits } from "../wire/json/parse.ts";
@@ -58,6 +58,8 @@ export function addRpc(router: ConnectRouter, rpc: Rpc | StreamRpc, readBody: Re
     const { principal, message } = await logged(read(call), call);
     // A long message is decoded, processed and encoded in a tick each.
     await yieldIfLong(message);
+    // It may have passed while the body was in transit, or during authentication.
+    requireTime(call.context);
     const response = await rpc.invoke(message, principal, call);
     await yieldIfLong(response);
     return response;

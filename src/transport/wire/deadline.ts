@@ -40,7 +40,7 @@ export function timedOut(): ConnectError {
 
 /**
  * Returns the response, or at the caller's deadline an error. Work in flight continues to its end: the client does not know whether its
- * change was made. Work that has not started by then does not start.
+ * change was made. `requireTime` keeps it from starting a change.
  */
 export function untilDeadline<T>(
   work: () => Promise<T>,
@@ -59,6 +59,11 @@ export function untilDeadline<T>(
     const settled = () => signal.removeEventListener("abort", giveUp);
     work().finally(settled).then(resolve, reject);
   });
+}
+
+/** Throws if the caller's deadline has passed. */
+export function requireTime({ signal }: Pick<HandlerContext, "signal">): void {
+  if (isLate(signal)) throw signal.reason;
 }
 
 function isLate({ reason }: AbortSignal): boolean {
