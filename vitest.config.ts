@@ -54,9 +54,10 @@ export default defineConfig({
     // Suites share what they import: with a worker of its own for every file, starting workers takes longer than the tests.
     isolate: false,
     maxWorkers: MAX_WORKERS,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // They end what hangs. Seen: a machine at an eighth of the usual speed.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // As for `eventually`: a busy machine may need more than a second.
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 300_000 } },
   },
 });

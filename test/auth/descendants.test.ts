@@ -36,6 +36,15 @@ const revokeAll = (caller: RestClient, keyId: string) =>
     include_descendants: true,
   });
 
+/** Repeats the call until it is done: on a slow machine, its time may not suffice. Returns the number of descendants that were revoked. */
+async function revokeToEnd(keyId: string): Promise<number> {
+  for (let count = 0; ; ) {
+    const { descendant_count, done } = succeeded(await revokeAll(rest, keyId));
+    count += descendant_count;
+    if (done) return count;
+  }
+}
+
 const importDraft = (fields: Json = {}) => ({ name: "n", actor_id: "a", raw_key: newRawKey(), ...fields });
 
 const errorOf = async (credential: string) => (await verify(rest, credential)).error_code;
@@ -140,7 +149,7 @@ test("works in slices, and ends with keys in a cycle", async () => {
   succeeded(await child.client("POST", `${paths.imported}:batchCreate`, { requests }));
   await suite.sql`UPDATE api_keys SET created_by = ${`admin-token:${child.keyId}`} WHERE key_id = ${root.keyId}`;
   expect(await left(root, child)).toBe(1002);
-  expect(succeeded(await revokeAll(rest, root.keyId)).descendant_count).toBe(1001);
+  expect(await revokeToEnd(root.keyId)).toBe(1001);
   expect(await left(root, child)).toBe(0);
 });
 
@@ -191,7 +200,7 @@ describe("a call that ends early", () => {
     await expect.poll(() => left(root), { interval: 10 }).toBeLessThan(COUNT);
     const remaining = await left(root);
     expect(remaining).toBeGreaterThanOrEqual(COUNT - paceAt(0).slice);
-    expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: remaining, done: true });
+    expect(await revokeToEnd(root.keyId)).toBe(remaining);
   });
 });
 
@@ -254,18 +263,13 @@ describe("a creation in flight", () => {
     const statuses = Promise.allSettled(creators);
     try {
       await eventually(async () => (await countDescendants(suite.sql, root.keyId)) > 400);
-      let revoked = succeeded(await revokeAll(rest, root.keyId));
-      let count = revoked.descendant_count;
-      // The first call ends all creations. On a busy machine, its time may not suffice for the keys that exist, which it counts.
+      const revoked = succeeded(await revokeAll(rest, root.keyId));
+      // The first call ends all creations.
       expect(await countDescendants(suite.sql, root.keyId)).toBe(revoked.remaining_descendant_count);
       expect(await statuses).toEqual(creators.map(() => ({ status: "fulfilled", value: 401 })));
-      while (!revoked.done) {
-        revoked = succeeded(await revokeAll(rest, root.keyId));
-        count += revoked.descendant_count;
-      }
-      expect(revoked.remaining_descendant_count).toBe(0);
+      const others = revoked.done ? 0 : await revokeToEnd(root.keyId);
       expect(await countDescendants(suite.sql, root.keyId)).toBe(0);
-      expect(count).toBeGreaterThan(400);
+      expect(revoked.descendant_count + others).toBeGreaterThan(400);
     } finally {
       isOver = true;
       await statuses;
@@ -319,12 +323,12 @@ test("a disabled token that is enabled again stops nothing", async () => {
   await issue(child.client);
 });
 
-test("a chain of tokens is revoked by one call", async () => {
+test("a chain of tokens is revoked", async () => {
   await addDescendants(suite.sql, root.keyId, 1_000);
   const branch = await addDescendants(suite.sql, (await token(root.client)).keyId, 10);
   expect(succeeded(await revokeAll(rest, branch))).toMatchObject({ descendant_count: 0, done: true });
   expect(await countDescendants(suite.sql, root.keyId)).toBe(1_010);
-  expect(succeeded(await revokeAll(rest, root.keyId))).toMatchObject({ descendant_count: 1_010, done: true });
+  expect(await revokeToEnd(root.keyId)).toBe(1_010);
 });
 
 test("descendants are found by a created_by that was changed by hand", async () => {

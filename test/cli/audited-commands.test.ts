@@ -24,7 +24,7 @@ beforeAll(async () => {
   sql = postgres(database.ownerUrl, { max: 2, onnotice: () => {} });
   const path = join(await mkdtemp(join(inject("testDir"), "audited-")), "root-secret");
   await writeFile(path, `${ROOT_SECRET}\n`, { mode: 0o640 });
-  environment = { KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET_FILE: path };
+  environment = { KEYHOLD_DATABASE_URL: database.url, KEYHOLD_ROOT_SECRET_FILE: path, KEYHOLD_LEASE_TTL: "15s" };
 });
 afterAll(async () => {
   await sql.end();

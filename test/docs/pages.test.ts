@@ -4,7 +4,7 @@ import { checkPage, isNotRun, LONG_PAGES, NOT_RUN, usePages } from "./run-pages.
 
 const pages = usePages((name) => !LONG_PAGES.includes(name));
 
-describe("every block prints what its page shows", { concurrent: true, timeout: 120_000 }, () => {
+describe("every block prints what its page shows", { concurrent: true, timeout: 300_000 }, () => {
   test.for(pages)("$name", checkPage);
 });
 

@@ -78,6 +78,8 @@ function placeOf({ url: databaseUrl, ownerUrl }: TestDatabase): Place {
       KEYHOLD_DATABASE_URL: databaseUrl,
       KEYHOLD_ROOT_SECRET: ROOT_SECRET,
       KEYHOLD_CACHE_SIZE: "16",
+      // Many servers start at once, on a machine that may be slow.
+      KEYHOLD_LEASE_TTL: "15s",
       KEYHOLD_METRICS_PORT: "0",
       OIDC_CLIENT_ID: CLIENT.id,
       OIDC_CLIENT_SECRET: CLIENT.secret,

@@ -4,7 +4,11 @@ import { createTickBudget } from "../../../src/transport/wire/tick-budget.ts";
 
 test("the calls started per tick are bounded, and the others start in the next ticks in the order of arrival", async () => {
   const begun: number[] = [];
-  const enter = createTickBudget<number>((work) => begun.push(work), 10);
+  const enter = createTickBudget<number>(
+    (work) => begun.push(work),
+    10,
+    () => 0,
+  );
   for (let work = 0; work < 25; work++) enter(work);
   expect(begun).toHaveLength(10);
   await nextTick();
