@@ -5,6 +5,8 @@ export interface Suite {
   readonly gate: Readonly<Record<string, string>> | null;
   /** Whether it needs both cores: it has workers of its own, and threads with the policy SCHED_IDLE, which a busy machine does not run. */
   readonly isAlone?: true;
+  /** Whether the gate leaves it out on a slow machine, because it computes for minutes and has found little. */
+  readonly isLeftOutIfSlow?: true;
   /** Whether its temporary files are in memory, if there is room. */
   readonly isInMemory?: true;
 }
@@ -49,6 +51,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:long"),
     gate: { KEYHOLD_FAULT_ROUNDS: "4", KEYHOLD_LONG_EXCEPT: RELEASE_TESTS.join(",") },
     isAlone: true,
+    isLeftOutIfSlow: true,
   },
   {
     name: "verifications without the fast path",
@@ -67,9 +70,10 @@ export const SUITES: readonly Suite[] = [
         ...["browser", "curl", "go", "python", "typescript", "webhooks"].map((name) => `example ${name}`),
       ].join(","),
     },
+    isLeftOutIfSlow: true,
   },
   { name: "conformance of Connect, gRPC and gRPC-Web", command: npm("test:conformance"), gate: {} },
-  { name: "deployment files", command: npm("check:deploy"), gate: {} },
+  { name: "deployment files", command: npm("check:deploy"), gate: {}, isLeftOutIfSlow: true },
   { name: "hostile inputs", command: npm("test:hostile"), gate: { KEYHOLD_HOSTILE_SECONDS: "75" } },
   { name: "upgrade from release 0.1 under load", command: npm("test:upgrade"), gate: null },
   { name: "faults of a cluster", command: npm("test:faults"), gate: { KEYHOLD_FAULTS_SECONDS: "75" } },
@@ -78,7 +82,12 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:failover"),
     gate: { KEYHOLD_FAILOVER_ONLY: "5c PgBouncer,6,7 15 s" },
   },
-  { name: "gateways in front of an application", command: npm("check:gateways"), gate: { KEYHOLD_TRAEFIK: "off" } },
+  {
+    name: "gateways in front of an application",
+    command: npm("check:gateways"),
+    gate: { KEYHOLD_TRAEFIK: "off" },
+    isLeftOutIfSlow: true,
+  },
   { name: "model of the protocol", command: npm("model"), gate: null },
   { name: "soak", command: npm("test:soak"), gate: null },
 ];
