@@ -9,6 +9,8 @@ import { Target } from "./target.ts";
 const COMMON = {
   KEYHOLD_ROOT_SECRET: "hostile-root-secret-0123456789-abcdefghijklmn",
   KEYHOLD_CACHE_SIZE: "16",
+  // A slow or busy machine must not cost a lease.
+  KEYHOLD_LEASE_TTL: "15s",
   // All inputs come from one address, and must not be rejected for their rate.
   KEYHOLD_PUBLIC_RATE: "off",
   KEYHOLD_FAILURE_RATE: "off",
