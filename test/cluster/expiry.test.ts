@@ -81,4 +81,4 @@ test("three nodes record each expiry once, through crashes of nodes and a failov
     FROM audit_events WHERE action IN ('key.expiring', 'key.expired')`;
   expect(row).toMatchObject({ keys: 2 * COUNT, thresholds: "{86400s,NULL}", methods: "{local}" });
   expect((await replayAuditLog(standby.admin)).violations).toEqual([]);
-}, 120_000);
+});

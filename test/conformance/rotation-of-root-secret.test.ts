@@ -149,7 +149,7 @@ describe("the root secret is rotated:", () => {
     const lines = suite.server
       .log()
       .split("\n")
-      .filter((line) => line.includes("cannot be unwrapped"));
+      .filter((line) => line.includes("signing key cannot be unwrapped"));
     expect(lines).toEqual([expect.stringContaining(oldKid)]);
   });
 
