@@ -5,7 +5,7 @@ export interface Suite {
   readonly gate: Readonly<Record<string, string>> | null;
   /** Whether it needs both cores: it has workers of its own, and threads with the policy SCHED_IDLE, which a busy machine does not run. */
   readonly isAlone?: true;
-  /** Whether the gate runs it on a slow machine, too: it ends in minutes there, and depends on no time limit of servers. */
+  /** Whether the gate runs it on a slow machine, too: it ends within the time of the gate there, and depends little on the time limits of servers. */
   readonly runsIfSlow?: true;
   /** Whether its temporary files are in memory, if there is room. */
   readonly isInMemory?: true;
@@ -45,7 +45,7 @@ const RELEASE_TESTS = [
  * ends, with two at the latter.
  */
 export const SUITES: readonly Suite[] = [
-  { name: "tests", command: ["vitest", "run"], gate: {}, isAlone: true, isInMemory: true },
+  { name: "tests", command: ["vitest", "run"], gate: {}, isAlone: true, isInMemory: true, runsIfSlow: true },
   {
     name: "packages, killed processes, time limits, long pages",
     command: npm("test:long"),
