@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterEach, expect, test } from "vitest";
 import { useGuardedService } from "../../support/guarded.ts";
 import { eventually } from "../../support/keyhold.ts";
-import { lockRow, lockTable } from "../../support/locked-row.ts";
+import { countWaiting, lockRow, lockTable } from "../../support/locked-row.ts";
 import { issue, paths, type RestClient } from "../../support/rest.ts";
 
 /** What is reserved for revoking while one caller floods the server. */
@@ -55,11 +55,7 @@ async function floodChanges(): Promise<void> {
     flooding("PATCH", `${paths.issued}/${keyId}`, { name: `name ${i}` }),
   );
   release = () => Promise.all([row.release(), ...updates]);
-  await eventually(async () => {
-    const [waiting] = await suite.sql`
-      SELECT count(*)::int FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database()`;
-    return waiting?.count === 10;
-  });
+  await eventually(async () => (await countWaiting(suite.sql)) === 10);
 }
 
 test.each([
