@@ -1,4 +1,4 @@
-import type { SessionPosition } from "./change-feed.ts";
+import type { LogPosition, SessionPosition } from "./change-feed.ts";
 import { type DatabasePosition, historyOf, type ServerId, systemIdentifierOf, timelineOf } from "./server-id.ts";
 
 /** A log entry about a database that was accepted. */
@@ -28,16 +28,23 @@ export class DatabaseHistory {
   #time = Number.NEGATIVE_INFINITY;
   /** Positions of one history, oldest first; both fields increase. */
   #positions: { readonly lsn: bigint; readonly time: number }[] = [];
+  /** Position of its audit log. Only changes move it: the write-ahead log of a restored database soon ends beyond any known position. */
+  #log: LogPosition | null = null;
   #rejected: RejectedDatabase | null = null;
 
   /** Records a position of the database. */
   note({ server, lsn, time }: DatabasePosition): void {
-    if (this.#server === null || historyOf(this.#server) !== historyOf(server)) this.#positions = [];
+    if (this.#server === null || historyOf(this.#server) !== historyOf(server)) this.#forget();
     this.#server = server;
     this.#time = Math.max(this.#time, time);
     if (lsn === null || lsn <= (this.#positions.at(-1)?.lsn ?? -1n)) return;
     this.#positions.push({ lsn, time });
     if (this.#positions.length > MAX_POSITIONS) this.#positions.shift();
+  }
+
+  /** Records what a session with the database received of its audit log. */
+  noteLog(position: LogPosition | null): void {
+    this.#log = position ?? this.#log;
   }
 
   /**
@@ -56,9 +63,14 @@ export class DatabaseHistory {
       throw new DatabaseRejectedError(loss);
     }
     this.#rejected = null;
-    this.#positions = [];
+    this.#forget();
     this.#time = found.time;
     return { level: "warn", message: `an operator accepted the database, although ${loss}` };
+  }
+
+  #forget(): void {
+    this.#positions = [];
+    this.#log = null;
   }
 
   /**
@@ -70,18 +82,25 @@ export class DatabaseHistory {
   }
 
   /** Returns a description of what the database lacks; null if nothing is known to be missing. */
-  #lossOf({ server, lsn, promotedAt }: SessionPosition, known: ServerId): string | null {
+  #lossOf({ server, lsn, promotedAt, log }: SessionPosition, known: ServerId): string | null {
     if (systemIdentifierOf(server) !== systemIdentifierOf(known))
       return `it is a different database: its system identifier is ${systemIdentifierOf(server)}, but was ${systemIdentifierOf(known)}`;
     const [timeline, before] = [timelineOf(server), timelineOf(known)];
     if (timeline < before) return `it is on timeline ${timeline}, but was on ${before}: a backup was restored`;
     const last = this.#positions.at(-1)?.lsn ?? 0n;
     const end = timeline === before ? lsn : promotedAt;
-    if (end === null || end >= last) return null;
+    if (end === null || end >= last) return timeline === before ? this.#lossOfLog(log) : null;
     const what = timeline === before ? "a backup was restored" : `a promoted standby started timeline ${timeline}`;
     const kept = this.#positions.findLast((one) => one.lsn <= end);
     const since = kept === undefined ? "" : `, so changes since ${new Date(kept.time).toISOString()} may be lost`;
     return `${what}: its WAL ends at ${lsnText(end)}, ${last - end} bytes before the durable LSN ${lsnText(last)}${since}`;
+  }
+
+  /** A standby that was promoted may lack events whose changes were never acknowledged. A restarted server lacks none. */
+  #lossOfLog(found: LogPosition | null): string | null {
+    if (found === null || this.#log === null || found.size > this.#log.size) return null;
+    if (found.size === this.#log.size && found.salt === this.#log.salt) return null;
+    return `a backup was restored: its audit log lacks event ${this.#log.size}`;
   }
 
   #timelineNote({ server, promotedAt }: SessionPosition, known: ServerId): HistoryNote | null {

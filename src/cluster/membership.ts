@@ -302,6 +302,7 @@ export class Membership implements ServerObserver {
 
   #lose(reason: Error): void {
     this.#logPosition = this.#session?.logPosition ?? null;
+    this.#history.noteLog(this.#logPosition);
     this.#session = null;
     this.lease.end();
     if (this.#over.signal.aborted) return;

@@ -55,6 +55,46 @@ test.each([
   expect(() => known().check(found)).toThrow("run `keyhold cluster accept-database`");
 });
 
+describe("an audit log with 10 events known", () => {
+  /** Returns what a database is found to have that is known up to event 10. */
+  const checked = (found: SessionPosition) => {
+    const history = known();
+    history.noteLog({ size: 10, salt: "s10" });
+    return history.check(found);
+  };
+
+  test.each([
+    ["fewer events", { size: 9, salt: "s9" }],
+    ["another last event", { size: 10, salt: "other" }],
+  ])("is not one with %s, however long the write-ahead log", (_, log) => {
+    expect(() => checked(position(2, 9000n, 4000, { log }))).toThrow(
+      "a backup was restored: its audit log lacks event 10",
+    );
+  });
+
+  test.each([
+    ["the same events", { log: { size: 10, salt: "s10" } }],
+    ["more events", { log: { size: 11, salt: "s11" } }],
+    ["a last event that was erased or pruned", { log: null }],
+    // Of changes that were not acknowledged.
+    [
+      "fewer events on a standby that has every durable change",
+      { server: "7/00000003/100.5", promotedAt: 3000n, log: { size: 9, salt: "s9" } },
+    ],
+  ])("is one with %s", (_, more) => {
+    expect(() => checked(position(2, 9000n, 4000, more))).not.toThrow();
+  });
+
+  test("is forgotten when the loss was accepted", () => {
+    const history = known();
+    history.noteLog({ size: 10, salt: "s10" });
+    const found = position(2, 9000n, 4000, { log: { size: 9, salt: "s9" } });
+    expect(() => history.check(found)).toThrow();
+    history.check({ ...found, acceptTime: 4000 });
+    expect(history.check({ ...found, acceptTime: 4000 })).toBeNull();
+  });
+});
+
 test("the last position that still exists shows since when changes may be lost", () => {
   const found = position(3, 9000n, 4000, { promotedAt: 2500n });
   expect(() => known().check(found)).toThrow("changes since 1970-01-01T00:00:02.000Z may be lost");
