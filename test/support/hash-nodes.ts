@@ -42,7 +42,12 @@ async function openNode<H extends TestHashes | null>(
 ) {
   const changes: Change[] = [];
   const config = toConfig({
-    ...{ KEYHOLD_DATABASE_URL: databaseUrl, KEYHOLD_ROOT_SECRET: ROOT_SECRET, KEYHOLD_CACHE_SIZE: "16" },
+    ...{
+      KEYHOLD_DATABASE_URL: databaseUrl,
+      KEYHOLD_ROOT_SECRET: ROOT_SECRET,
+      KEYHOLD_CACHE_SIZE: "16",
+      KEYHOLD_LEASE_TTL: "15s",
+    },
     ...environment,
   });
   const resources = await openResources(config, { log: () => {}, onChanges: (seen) => changes.push(...seen) });
