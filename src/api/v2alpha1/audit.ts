@@ -195,7 +195,7 @@ function changesOf({ before, after }: AuditEvent): Change[] {
   for (const column of Object.keys({ ...before, ...after })) {
     const [was, becomes] = [recordedValue(column, before), recordedValue(column, after)];
     // A column that is NULL in a row that was added or deleted, or was recorded with another that has changed.
-    if (isDeepStrictEqual(was, becomes)) continue;
+    if (was === becomes || (typeof was === "object" && isDeepStrictEqual(was, becomes))) continue;
     const field = FIELDS[column] ?? column;
     changes.push({ field, ...(was !== null && { before: was }), ...(becomes !== null && { after: becomes }) });
   }

@@ -62,6 +62,12 @@ export interface TreeContext {
 /** Events that are added at once. */
 const MAX_INTEGRATED = 4 * TILE_WIDTH;
 
+/** Events that are read at once: their rows are parsed in one tick of the event loop, within 2 ms. */
+const PAGE = TILE_WIDTH / 4;
+
+/** Milliseconds of one tick of the event loop. Verifications wait for it, and nobody for the tree. */
+const SLICE = 1;
+
 /**
  * Adds the events of the log to the tree, and signs its head. Several nodes may do so at once: one of them adds, the others begin again. Returns
  * the head and the number of events that this call has added. `onHead` is called with each head that it finds, of which the last is returned.
@@ -109,20 +115,25 @@ async function grow(context: TreeContext, { origin, size, logSize }: TreeHead, k
     tiles.set(name, tile);
   };
   const edge = new TreeEdge(size, await Promise.all(edgeOf(size).map((tile) => readEdge(store, tile))), add);
-  const leaves = await mapInSlices(await events.read(size, MAX_INTEGRATED), (event) => {
-    const json = context.toJson(event);
-    const digest = digestOf(json);
-    return digest === null ? null : { digest, seq: event.seq, hash: leafHash(entryOf(event.seq, json, digest)) };
-  });
-  for (const leaf of leaves) {
-    if (leaf?.seq !== edge.size) throw lost(edge.size);
-    add({ level: DIGESTS, index: Math.floor(leaf.seq / TILE_WIDTH) }, leaf.digest);
-    edge.append(leaf.hash);
+  for (let isLast = false; !isLast && edge.size < size + MAX_INTEGRATED; ) {
+    const page = await events.read(edge.size, PAGE);
+    isLast = page.length < PAGE;
+    for (const leaf of await mapInSlices(page, (event) => leafOf(event, context.toJson(event)), SLICE)) {
+      if (leaf?.seq !== edge.size) throw lost(edge.size);
+      add({ level: DIGESTS, index: Math.floor(leaf.seq / TILE_WIDTH) }, leaf.digest);
+      edge.append(leaf.hash);
+    }
   }
   if (edge.size === size && size < logSize) throw lost(size);
   const text = checkpointText({ origin, size: edge.size, root: edge.root() });
   const checkpoint = signNote(text, verifier, privateKey);
   return { from: size, to: edge.size, tiles: [...tiles.values()], checkpoint };
+}
+
+/** Returns what the tree has of an event; null if it was erased. */
+function leafOf({ seq }: AuditEvent, json: JsonObject) {
+  const digest = digestOf(json);
+  return digest === null ? null : { seq, digest, hash: leafHash(entryOf(seq, json, digest)) };
 }
 
 function lost(seq: number): Error {
