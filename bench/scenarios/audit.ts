@@ -43,20 +43,21 @@ const compared = (measureOf: (fixture: Fixture, subject: Subject) => Promise<Mea
   return { subject: await measureOf(fixture, recording), baseline: await measureOf(fixture, silent) };
 };
 
-/** Revokes new keys, whose creation is in the log already. */
+/** Revokes new keys, whose creation is in the log and its tree already. */
 async function bulkRevokeRate(_fixture: Fixture, { sql, server }: Subject): Promise<Measure> {
   return async () => {
     await insertKeys(sql, REVOKED);
-    await sql`SELECT audit_sequence(${2 * REVOKED})`;
+    await integrated(sql);
     return revokeAll(server.url);
   };
 }
 
-/** Resolves when the tree has every event, and `count` expiries are recorded. */
-async function expired(sql: Sql, count: number): Promise<void> {
+/** Resolves when the tree has every event, of which `expired` are expiries. */
+async function integrated(sql: Sql, expired = 0): Promise<void> {
   for (;;) {
     const [state] = await sql<{ isDone: boolean }[]>`
-      SELECT (SELECT count(*) FROM audit_events WHERE action = 'key.expired') = ${count} AND audit_tree.size = audit_log.size AS "isDone"
+      SELECT (SELECT count(*) FROM audit_events WHERE action = 'key.expired') = ${expired} AND audit_tree.size = audit_log.size
+        AND NOT EXISTS (SELECT FROM audit_pending) AS "isDone"
       FROM audit_tree, audit_log`;
     if (state?.isDone === true) return;
     await setTimeout(200);
@@ -125,7 +126,7 @@ export const auditScenarios: readonly Scenario[] = [
           await insertKeys(sql, added, 0);
           count += added;
           const p99 = await verify();
-          await expired(sql, count);
+          await integrated(sql, count);
           return p99;
         },
         baseline: verify,
