@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import postgres, { type Sql } from "postgres";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LogPosition, MissedChanges, ReadMissed } from "../../src/cluster/change-feed.ts";
+import { DatabaseRejectedError } from "../../src/cluster/history.ts";
 import { createReadMissed } from "../../src/postgres/audit/missed-changes.ts";
 import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/cluster/leases.ts";
@@ -210,4 +211,19 @@ test("the log is read from the position of the last session that had a lease", a
   expect(second.size).toBe(first.size + 1);
   expect(since.map(({ size, salt }) => ({ size, salt }))).toEqual(since.map(() => second));
   expect(since.length).toBeGreaterThan(1);
+});
+
+test("a node rejects a database whose log lacks what the node has received", async () => {
+  const { url, sql } = await database();
+  const node = await newNode(url, "a");
+  await node.membership.join();
+  await insertEvents(sql, 1);
+  const { size } = await positionOf(sql);
+  await eventually(async () => node.received.some(({ type }) => type === "audit_log"));
+  // A restored backup has other events there.
+  await sql`UPDATE audit_events SET salt = gen_random_uuid()`;
+  node.proxy.cut("rst");
+  await eventually(async () => node.membership.unavailableReason instanceof DatabaseRejectedError);
+  expect(node.membership.unavailableReason?.message).toContain(`its audit log lacks event ${size}`);
+  expect(node.membership.lease.isFresh).toBe(false);
 });
