@@ -100,7 +100,7 @@ export class DatabaseHistory {
   #lossOfLog(found: LogPosition | null): string | null {
     if (found === null || this.#log === null || found.size > this.#log.size) return null;
     if (found.size === this.#log.size && found.salt === this.#log.salt) return null;
-    return `a backup was restored: its audit log lacks event ${this.#log.size}`;
+    return `a backup was restored: its audit log lacks event ${this.#log.size - 1}`;
   }
 
   #timelineNote({ server, promotedAt }: SessionPosition, known: ServerId): HistoryNote | null {

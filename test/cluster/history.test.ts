@@ -55,8 +55,8 @@ test.each([
   expect(() => known().check(found)).toThrow("run `keyhold cluster accept-database`");
 });
 
-describe("an audit log with 10 events known", () => {
-  /** Returns what a database is found to have that is known up to event 10. */
+describe("an audit log of which 10 events are known", () => {
+  /** Checks a database of which the events 0 to 9 are known. */
   const checked = (found: SessionPosition) => {
     const history = known();
     history.noteLog({ size: 10, salt: "s10" });
@@ -68,7 +68,7 @@ describe("an audit log with 10 events known", () => {
     ["another last event", { size: 10, salt: "other" }],
   ])("is not one with %s, however long the write-ahead log", (_, log) => {
     expect(() => checked(position(2, 9000n, 4000, { log }))).toThrow(
-      "a backup was restored: its audit log lacks event 10",
+      "a backup was restored: its audit log lacks event 9",
     );
   });
 
