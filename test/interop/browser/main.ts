@@ -17,6 +17,9 @@ const { KEYHOLD_URL: baseUrl = "", KEYHOLD_TOKEN: token = "", KEYHOLD_PAGE_ORIGI
 const settings = { baseUrl, token };
 const refused = allowed.replace("://", "://other.");
 
+/** Milliseconds for one action on a page. Beside other suites, a click has taken more than the default of 30 s. */
+const ACTION_TIMEOUT = 120_000;
+
 const server = await servePage(await bundle(), Number(new URL(allowed).port));
 const browser = await startChromium();
 try {
@@ -69,6 +72,7 @@ async function onPage(
   extraHTTPHeaders: Readonly<Record<string, string>> = {},
 ): Promise<Check[]> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, extraHTTPHeaders });
+  context.setDefaultTimeout(ACTION_TIMEOUT);
   try {
     return await check(await context.newPage());
   } finally {
