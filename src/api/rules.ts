@@ -91,11 +91,10 @@ function nestedCheck(desc: DescMessage): Check {
 
 const unstorable: Check = (value) => textViolationsIn("", value);
 
-/** Messages in lists are the items of batches, which are validated separately. */
+/** The items of batches are validated separately. */
 function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["type"]): Check {
   const rules = type.case === "repeated" ? declared(type.value) : undefined;
-  const item =
-    field.listKind === "message" && rules?.items?.ignore === Ignore.ALWAYS ? always : entryCheck(field, rules?.items);
+  const item = itemCheck(field, rules?.items);
   const size = sizeCheck(rules?.minItems, rules?.maxItems);
   return (value) => {
     const list = Array.isArray(value) ? value : [];
@@ -106,6 +105,13 @@ function listCheck(field: DescField & { fieldKind: "list" }, type: FieldRules["t
       return found.length === 0 ? NONE : within(`[${index}]`, found);
     });
   };
+}
+
+function itemCheck(field: DescField & { fieldKind: "list" }, rules: FieldRules | undefined): Check {
+  if (field.listKind !== "message") return entryCheck(field, rules);
+  if (rules === undefined) return nestedCheck(field.message);
+  if (rules.ignore !== Ignore.ALWAYS) throw unsupported(field);
+  return always;
 }
 
 function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["type"]): Check {

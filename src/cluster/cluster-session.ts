@@ -38,6 +38,10 @@ export class ClusterSession {
   feedLag: number | null = null;
   /** Every change before it in the audit log was notified in this session, or was committed before its lease. Null if unknown. */
   logPosition: LogPosition | null = null;
+  /** Number of leases at the last renewal, and the longest of them in milliseconds. */
+  #leases = { count: 1, longest: Number.POSITIVE_INFINITY };
+  /** When this node had joined. */
+  #joinTime = Number.POSITIVE_INFINITY;
   readonly #options: ClusterSessionOptions;
   readonly #peers = new PeerLeases();
   readonly #echoes = new Map<number, () => void>();
@@ -79,6 +83,16 @@ export class ClusterSession {
   async join(node: NodeIdentity, earlier: string | null): Promise<void> {
     const sent = this.barriers.now();
     this.barriers.observe(await this.feed.join(node, earlier, this.clockOffset.ahead), sent);
+    this.#joinTime = this.#options.monotonic();
+  }
+
+  /**
+   * Number of nodes that may have a lease, this one included. Null until every other node that has one has renewed it since this one joined, and
+   * so knows of it.
+   */
+  get nodes(): number | null {
+    const { count, longest } = this.#leases;
+    return this.#options.monotonic() >= this.#joinTime + longest ? count : null;
   }
 
   /**
@@ -103,6 +117,7 @@ export class ClusterSession {
       this.clockOffset.observe(position.time, { wall });
       this.requireServer(position);
       if (!isHeld) throw new LeaseGoneError("the lease was deleted");
+      this.#leases = { count: leases.length, longest: Math.max(...leases.map(({ ttl }) => ttl)) };
       const others = leases.filter((lease) => lease.leaseId !== leaseId);
       this.barriers.observe(others, sent);
       // Deletes leases of crashed nodes so that later changes do not wait for them.

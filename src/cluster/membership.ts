@@ -96,6 +96,11 @@ export class Membership implements ServerObserver {
     return this.#session;
   }
 
+  /** Number of nodes that may verify; null without a lease, and while others with a lease may not know of this node. */
+  get nodes(): number | null {
+    return this.lease.isFresh ? (this.#session?.nodes ?? null) : null;
+  }
+
   /** The server whose changes this node receives; null without a session. */
   get server(): ServerId | null {
     return this.#session?.server ?? null;

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../lib/json.ts";
 import type { VerifiableKey } from "./key.ts";
+import type { LimitStatus, RateLimit } from "./rate-limit.ts";
 
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
 
@@ -15,6 +16,7 @@ export const REJECTION_REASONS = [
   "IP_NOT_ALLOWED",
   "AUDIENCE_MISMATCH",
   "INSUFFICIENT_SCOPE",
+  "RATE_LIMITED",
   "INTERNAL",
 ] as const;
 
@@ -29,6 +31,8 @@ export interface ValidToken {
 }
 
 interface VerdictBase {
+  /** The limits that were checked, once they are; undefined: the key has none, or none concerns the verification. */
+  limits?: readonly LimitStatus[];
   /** Evaluated from the cache after the lease expired, so the key may have changed (`KEYHOLD_STALE_GRACE`). */
   readonly isStale?: true;
 }
@@ -52,6 +56,8 @@ export interface Valid extends VerdictBase {
   readonly keyId: string;
   readonly credentialType: CredentialType;
   readonly key: VerifiableKey;
+  /** The limits of the key. */
+  readonly rateLimits: readonly RateLimit[] | null;
   /** The version of the key's secret that the credential is or was derived from. */
   readonly secretVersion: number;
   /** Effective scopes: for a token, its scopes that its key still has. */
@@ -71,8 +77,8 @@ export interface Invalid extends VerdictBase {
   /** The key that the credential names, if known. Logged; never sent to the holder of a rejected credential. */
   readonly keyId: string | null;
   /**
-   * For a credential that is authentic and of a key in force, but not accepted here: `DISABLED`, `IP_NOT_ALLOWED`, `AUDIENCE_MISMATCH` and
-   * `INSUFFICIENT_SCOPE`.
+   * For a credential that is authentic and of a key in force, but not accepted here: `DISABLED`, `IP_NOT_ALLOWED`, `AUDIENCE_MISMATCH`,
+   * `INSUFFICIENT_SCOPE` and `RATE_LIMITED`.
    */
   readonly credential?: Valid;
   /** For `INSUFFICIENT_SCOPE`: the required scopes that the credential does not have. */

@@ -5,6 +5,7 @@ import { checkIpRestriction, type IpRestriction } from "../domain/ip-restriction
 import type { ApiKey } from "../domain/key.ts";
 import { checkMetadata } from "../domain/limits.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
+import { checkRateLimits, type RateLimit, type RateLimitInput } from "../domain/rate-limit.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
 import { assertActorAllowed, assertCanGrant } from "./authorization.ts";
@@ -18,6 +19,7 @@ export interface NewKeyInput extends ExpiryInput {
   readonly metadata: Readonly<Record<string, string>>;
   /** Undefined: the key is accepted from any address. */
   readonly ipRestriction?: IpRestriction | undefined;
+  readonly rateLimits?: readonly RateLimitInput[];
   readonly requestId?: string | undefined;
   /** For an admin token: the actors to which it is restricted; none: it is not restricted. */
   readonly restrictedToActorIds?: readonly string[];
@@ -28,6 +30,8 @@ export interface ParsedNewKey extends NewKeyInput {
   readonly expiry: Expiry;
   /** Canonical CIDR blocks; null: any address. */
   readonly allowedCidrs: readonly string[] | null;
+  /** Null: none. */
+  readonly limits: readonly RateLimit[] | null;
 }
 
 /** Throws `INVALID_ARGUMENT` with every invalid field. */
@@ -35,13 +39,14 @@ export function parseNewKey<I extends NewKeyInput>(
   { clock, lifetimes }: Pick<KeysContext, "clock" | "lifetimes">,
   input: I,
 ): I & ParsedNewKey {
-  const [, , expiry, allowedCidrs] = checkAll(
+  const [, , expiry, allowedCidrs, limits] = checkAll(
     () => checkReservedScopes(input.scopes, "scopes"),
     () => checkMetadata(input.metadata, "metadata"),
     () => newExpiry(input, lifetimes, clock.now()),
     () => checkIpRestriction(input.ipRestriction, "ip_restriction"),
+    () => checkRateLimits(input.rateLimits ?? [], "rate_limits"),
   );
-  return { ...input, expiry, allowedCidrs };
+  return { ...input, expiry, allowedCidrs, limits };
 }
 
 /** Returns the key to store, which is created at `now` (milliseconds), if the principal may create it. */
@@ -73,6 +78,7 @@ export function newStoredKey(
     disableReason: null,
     allowedCidrs: input.allowedCidrs,
     restrictedToActorIds: restrictionOf(input),
+    rateLimits: input.limits,
     createdBy: callerName(principal),
     revokedBy: null,
     disabledBy: null,
@@ -113,11 +119,12 @@ function fingerprintOf(input: NewKeyInput, { rawKey, ...later }: RequestSource, 
 
 /** Returns the fields that release 0.2 does not know. Without them a fingerprint is what 0.2 stored, so that its requests can be retried. */
 function laterFields(input: NewKeyInput, ofSource: Readonly<Record<string, unknown>>): unknown[] {
-  const { ipRestriction, expireTime } = input;
+  const { ipRestriction, expireTime, rateLimits } = input;
   const fields = {
     ip_restriction: ipRestriction?.allowedCidrs,
     expire_time: expireTime && `${expireTime.seconds}.${expireTime.nanos}`,
     restricted_to_actor_ids: restrictionOf(input) ?? undefined,
+    rate_limits: rateLimits === undefined || rateLimits.length === 0 ? undefined : rateLimits,
     ...ofSource,
   };
   return Object.entries(fields).filter(([, value]) => value !== undefined);

@@ -2,6 +2,7 @@ import type { SecretPrefix } from "../credential/format.ts";
 import type { Lifetimes } from "../domain/expiry.ts";
 import type { ApiKey, KeyKind, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
+import type { RateLimit } from "../domain/rate-limit.ts";
 import type { RawKeyHash } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { Valid } from "../domain/verdict.ts";
@@ -90,6 +91,8 @@ export interface KeyUpdate {
   readonly expiry?: NewExpiry;
   /** Canonical CIDR blocks; null: any address. */
   readonly allowedCidrs?: readonly string[] | null;
+  /** Null: none. */
+  readonly rateLimits?: readonly RateLimit[] | null;
   /** Immutable. */
   readonly actorId?: string;
   /** Immutable. */

@@ -32,6 +32,7 @@ export function createVerifyContext(
     rings,
     findByHash: hashing.findByHash,
     adopt,
+    charge: null,
     onValid: lastUsed.note,
     onVerdict: () => {},
     onStale: () => {},
@@ -39,9 +40,9 @@ export function createVerifyContext(
   };
 }
 
-/** Returns the same context without stale verdicts. */
+/** Returns the same context without stale verdicts. Limits are for verifications by services, not for calls to Keyhold. */
 export function strictly(context: VerifyContext): VerifyContext {
-  return { ...context, allowsStale: false };
+  return { ...context, allowsStale: false, charge: null };
 }
 
 /** Returns the same context with look-ups that do not wait behind others. */

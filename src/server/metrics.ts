@@ -17,6 +17,7 @@ import type { Signing } from "../signing/signing.ts";
 import { ConcurrencyLimiter } from "../transport/pipeline/concurrency-limiter.ts";
 import type { LastUsed } from "../verify/last-used.ts";
 import type { Jobs } from "./jobs.ts";
+import type { RateLimits } from "./limits.ts";
 import type { Resources } from "./resources.ts";
 import { readBuild, readVersion } from "./version.ts";
 
@@ -63,6 +64,7 @@ export interface Measured {
   readonly feed: AuditFeed;
   readonly signing: Signing;
   readonly lastUsed: LastUsed;
+  readonly rateLimits: RateLimits;
   readonly isReady: () => boolean;
   /** Milliseconds. */
   readonly leaseTtl: number;
@@ -87,6 +89,7 @@ export function metricsOf(measured: Measured): AnyFamily[] {
     ...backgroundMetrics(measured),
     ...auditMetrics(measured),
     ...webhookMetrics(measured.meters),
+    ...measured.rateLimits.families(),
     ...(measured.uncaught === undefined ? [] : [uncaughtMetric(measured.uncaught)]),
   ];
 }

@@ -18,6 +18,7 @@ import { type Database, Pool } from "../postgres/connection/pool.ts";
 import { createAdoptionStore } from "../postgres/hashes/adoption.ts";
 import { createKeyStore } from "../postgres/key-store.ts";
 import { createFindKeys } from "../postgres/keys/verification-store.ts";
+import { createBucketStore } from "../postgres/limits/bucket-store.ts";
 import { createSigningKeyStore } from "../postgres/signing/signing-key-store.ts";
 import { createEndpointStore } from "../postgres/webhooks/endpoint-store.ts";
 import { createQueueStore } from "../postgres/webhooks/queue-store.ts";
@@ -67,7 +68,7 @@ export async function openResources(config: Config, options: ResourcesOptions) {
     const migrated = await opened.prepareSchema();
     const log = options.onMembership ?? NOTHING;
     const coherence = new Coherence(config, opened.url, { onDisconnect: opened.disconnect, log });
-    const { url, database: changes, lists, reads, reserve, audit } = opened;
+    const { url, database: changes, lists, reads, reserve, audit, limits } = opened;
     const assembled = assemble(config, opened, rings, coherence, options);
     const close = async () => {
       await assembled.hashing.slow.close();
@@ -76,7 +77,7 @@ export async function openResources(config: Config, options: ResourcesOptions) {
     };
     return {
       url,
-      pools: { changes, lists, reads, reserve, audit },
+      pools: { changes, lists, reads, reserve, audit, limits },
       migrated,
       ...assembled,
       close,
@@ -98,7 +99,9 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const reserve = new Pool({ ...options, maxConnections: RESERVED_CONNECTIONS, prepare });
   // The jobs of the audit log and of webhooks neither wait behind changes nor delay them.
   const audit = new Pool({ ...options, maxConnections: 1, prepare, applicationName: "keyhold audit" });
-  const pools = [database, lists, reads, reserve, audit];
+  // Grants of tokens, for which verifications wait, neither wait behind others nor delay them.
+  const limits = new Pool({ ...options, maxConnections: 2, prepare, applicationName: "keyhold limits" });
+  const pools = [database, lists, reads, reserve, audit, limits];
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.close()));
     await server.stop();
@@ -109,11 +112,11 @@ async function openDatabase(config: Config, embedded: EmbeddedStart) {
   const orReserve = (pool: Pool): Database => ({ run: (work) => (pool.isBusy ? reserve : pool).run(work) });
   const urgent = { urgentChanges: orReserve(database), urgentReads: orReserve(reads) };
   const { url, prepareSchema } = server;
-  return { url, prepare, database, lists, reads, reserve, audit, ...urgent, prepareSchema, disconnect, close };
+  return { url, prepare, database, lists, reads, reserve, audit, limits, ...urgent, prepareSchema, disconnect, close };
 }
 
 type Databases = Readonly<
-  Record<"database" | "lists" | "reads" | "audit" | "urgentChanges" | "urgentReads", Database>
+  Record<"database" | "lists" | "reads" | "audit" | "limits" | "urgentChanges" | "urgentReads", Database>
 > & {
   readonly prepare: boolean;
 };
@@ -188,6 +191,7 @@ function assemble(
     random,
     toJson: storedEventJson,
   };
+  const buckets = createBucketStore(open(databases.limits));
   const webhooks = { endpoints: createEndpointStore({ database, lists }), queue: createQueueStore(auditDatabase) };
   return {
     database,
@@ -195,7 +199,7 @@ function assemble(
     lists,
     /** Runs the statement with which keys are found for verification, past the cache. */
     probeReads,
-    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption, audit, auditTree, webhooks },
+    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption, audit, auditTree, buckets, webhooks },
   };
 }
 

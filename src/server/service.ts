@@ -5,6 +5,8 @@ import { introspectBy } from "../api/introspection.ts";
 import { implementRpcs, implementStreams } from "../api/v2alpha1/rpcs.ts";
 import { createTreeKey } from "../audit/tree/tree.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
+import type { Charge } from "../domain/rate-limit.ts";
+import type { Valid } from "../domain/verdict.ts";
 import { createAdopter } from "../hashing/adopter.ts";
 import { systemMonotonic } from "../lib/clock.ts";
 import { createSource } from "../observability/metrics/source.ts";
@@ -27,6 +29,7 @@ import { configuredGuard, createLimiters } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
 import { gatewayOptions } from "./gateways.ts";
 import { createJobs, type Jobs } from "./jobs.ts";
+import { RateLimits } from "./limits.ts";
 import { Instruments, metricsOf } from "./metrics.ts";
 import { openPorts } from "./ports.ts";
 import { createReadProbe } from "./read-probe.ts";
@@ -77,8 +80,11 @@ export async function serve(
     onFailure: (keyId, err) => logger.warn({ err, key_id: keyId }, "a key stored only as a hash could not be adopted"),
   });
   const context = createVerifyContext(config, resources, signing, lastUsed, adopter, logger);
+  const rateLimits = new RateLimits(resources, logger);
   const counted = {
     ...context,
+    charge: (key: Valid, charges?: readonly Charge[]) =>
+      rateLimits.limiter.charge(key.keyId, key.rateLimits ?? [], charges),
     onVerdict: isCounting ? meters.onVerdict : () => {},
     onStale: staleVerdicts(config, resources, meters, logger),
   };
@@ -127,6 +133,7 @@ export async function serve(
     ...options,
   });
   const jobs = startJobs(config, resources, signing, lastUsed, meters, logger);
+  rateLimits.start(jobs);
   const webhooks = startWebhooks(jobs, config, resources, meters, logger);
   runWebhooks = webhooks.run;
   startAuditJob(jobs, feed, resources, meters, webhooks.run);
@@ -149,7 +156,18 @@ export async function serve(
     void checkReadiness();
     return !isStopping && isCoherent() && reads.works() && signing.activeAlgorithm !== null;
   };
-  const measured = { resources, feed, signing, lastUsed, isReady, leaseTtl: config.leaseTtl, meters, jobs, uncaught };
+  const measured = {
+    resources,
+    feed,
+    signing,
+    lastUsed,
+    rateLimits,
+    isReady,
+    leaseTtl: config.leaseTtl,
+    meters,
+    jobs,
+    uncaught,
+  };
   const metrics = createSource(metricsOf(measured), metricLabels);
   // From here on, `close` stops what was opened.
   onFailure.move();

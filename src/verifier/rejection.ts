@@ -26,6 +26,7 @@ const MESSAGES: Readonly<Record<RejectionReason, string>> = {
   IP_NOT_ALLOWED: "the credential is not valid",
   AUDIENCE_MISMATCH: "the credential is not for this service",
   INSUFFICIENT_SCOPE: "the credential lacks a required scope",
+  RATE_LIMITED: "too many requests",
   UNAVAILABLE: "the credential cannot be verified now",
 };
 

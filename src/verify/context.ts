@@ -1,8 +1,9 @@
 import type { CredentialShapes } from "../credential/kinds.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Principal } from "../domain/principal.ts";
+import type { Charge, Charged } from "../domain/rate-limit.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
-import { type CredentialType, type Invalid, invalid, type Verdict } from "../domain/verdict.ts";
+import { type CredentialType, type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import type { Adoption } from "../hashing/adopter.ts";
 import type { FindByHash } from "../hashing/find-by-hash.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -20,6 +21,8 @@ export interface Presentation {
   readonly requiredScopes: readonly string[];
   /** The service that it was presented to. Undefined: a token that has an audience is rejected; null: any audience is accepted. */
   readonly audience?: string | null | undefined;
+  /** What it costs by limits of the key; 1 by others than these. */
+  readonly charges?: readonly Charge[];
 }
 
 /** What the verifications of one call share. A batch creates it once: an object per credential would cost as much as a step. */
@@ -73,6 +76,8 @@ export interface VerifyContext {
   hasCurrentPublicKeys(): boolean;
   /** Returns the last known key, for stale verdicts when the keys cannot be loaded. */
   lastPublicKey(kid: string): VerificationKey | undefined;
+  /** Charges the limits of a key for a valid credential; null: verifications cost nothing, as those of Keyhold's own callers. */
+  readonly charge: ((credential: Valid, charges?: readonly Charge[]) => MaybePromise<Charged>) | null;
   /** Called with the key of every valid credential that is not cached, and of others once a minute. Returns whether its use will be stored. */
   readonly onValid: (keyId: string) => boolean;
   /** Called with every verdict and the type of the credential by its format. */

@@ -51,6 +51,7 @@ export function credentialOf(
     keyId: key.keyId,
     credentialType,
     key,
+    rateLimits: key.rateLimits,
     secretVersion: secret.version,
     scopes: token === null ? key.scopes : token.scopes.filter((scope) => key.scopes.includes(scope)),
     expireTime: earlier(token === null ? null : new Date(token.expireTime), earlier(secret.expireTime, key.expireTime)),

@@ -2,13 +2,14 @@ import { classify } from "../credential/kinds.ts";
 import type { KeyLookup, VerifiableRecord } from "../domain/key-lookup.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Invalid, Verdict } from "../domain/verdict.ts";
-import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
+import { andThen, type MaybePromise, recover } from "../lib/maybe-promise.ts";
 import type { CachedCredential } from "./cache/cached-credential.ts";
 import { present } from "./checks.ts";
 import { failed, type Presentation, type Verification, type VerifyContext } from "./context.ts";
 import { evaluate, isKeyOf, notFound } from "./evaluate.ts";
 import { type Identified, type Loaded, withKey } from "./identified.ts";
 import { identify } from "./identify.ts";
+import { limited } from "./limited.ts";
 import { type Found, load } from "./load.ts";
 import type { CacheMode } from "./reader.ts";
 
@@ -129,12 +130,13 @@ function verifyStale(
   if (call.mode !== "default" || !allowsStale) throw error;
   const cached = credentials?.findStale(credentials.nameOf(credential));
   const stale = { ...call, context: staleContext(call.context, error), caller: undefined };
-  if (cached !== undefined) return asStale(call, verdictOfLoaded(stale, presentation, cached.loaded));
+  if (cached !== undefined)
+    return andThen(verdictOfLoaded(stale, presentation, cached.loaded), (verdict) => asStale(call, verdict));
   const identified = identify(stale.context, credential);
   if (identified instanceof Promise || "valid" in identified) throw error;
   return andThen(load(stale, credential, presentation, identified), (found) => {
     if ("valid" in found) return reject(call, credential, found);
-    return asStale(call, verdictOf(stale, credential, presentation, null, found));
+    return andThen(verdictOf(stale, credential, presentation, null, found), (verdict) => asStale(call, verdict));
   });
 }
 
@@ -168,7 +170,7 @@ function verdictOf(
   presentation: Presentation,
   place: CachePlace | null,
   found: Found | Invalid,
-): Verdict {
+): MaybePromise<Verdict> {
   if ("valid" in found) return reject(call, credential, found);
   const { context } = call;
   const { identified, stored } = found;
@@ -183,26 +185,41 @@ function verdictOf(
   return verdictOfLoaded(call, presentation, loaded);
 }
 
-function verdictOfLoaded(call: Verification, presentation: Presentation, loaded: Loaded): Verdict {
+function verdictOfLoaded(call: Verification, presentation: Presentation, loaded: Loaded): MaybePromise<Verdict> {
   const { context, caller } = call;
-  const verdict = evaluate(loaded, presentation, context.clock.now());
-  context.onVerdict(loaded.identified.credentialType, verdict);
-  if (verdict.valid) {
-    context.onValid(verdict.keyId);
-    if (loaded.adoption !== null && caller !== undefined) context.adopt(loaded.adoption, caller);
-  }
-  return verdict;
+  const evaluated = evaluate(loaded, presentation, context.clock.now());
+  return andThen(charged(call, presentation, evaluated), (verdict) => {
+    context.onVerdict(loaded.identified.credentialType, verdict);
+    if (evaluated.valid && loaded.adoption !== null && caller !== undefined) context.adopt(loaded.adoption, caller);
+    if (verdict.valid) context.onValid(verdict.keyId);
+    return verdict;
+  });
 }
 
 /** Returns the cached verdict itself, without decoding the key, while the credential is in force. */
-function verdictOfCached(call: Verification, presentation: Presentation, cached: CachedCredential): Verdict {
+function verdictOfCached(
+  call: Verification,
+  presentation: Presentation,
+  cached: CachedCredential,
+): MaybePromise<Verdict> {
   const { context } = call;
   const now = context.clock.now();
   if (!cached.isInForce(now)) return verdictOfLoaded(call, presentation, cached.loaded);
-  const verdict = present(cached, cached, presentation);
-  context.onVerdict(cached.credentialType, verdict);
-  if (verdict.valid) cached.recordUse(now, context.onValid);
-  return verdict;
+  return andThen(charged(call, presentation, present(cached, cached, presentation)), (verdict) => {
+    context.onVerdict(cached.credentialType, verdict);
+    if (verdict.valid) cached.recordUse(now, context.onValid);
+    return verdict;
+  });
+}
+
+/** Returns the verdict after the limits of the key have been charged, which may deny the verification. */
+function charged(call: Verification, { charges }: Presentation, verdict: Verdict): MaybePromise<Verdict> {
+  const { charge } = call.context;
+  if (charge === null || !verdict.valid || verdict.rateLimits === null) return verdict;
+  return recover(
+    () => andThen(charge(verdict, charges), (result) => limited(verdict, result)),
+    (error) => failed(call, error),
+  );
 }
 
 function reject({ context }: Verification, credential: string, verdict: Invalid): Invalid {

@@ -10,6 +10,7 @@ import { verificationOf, verificationSize } from "../../src/api/v2alpha1/verific
 import type { ApiKey } from "../../src/domain/key.ts";
 import { HASH_ALGORITHMS } from "../../src/domain/raw-key-hash.ts";
 import { countFitting, MAX_ITEMS_BYTES, requireFit, responseSize } from "../../src/domain/response-size.ts";
+import { anyRateLimits } from "../support/rate-limits.ts";
 
 const text = (maxLength: number) => fc.string({ unit: "binary", maxLength });
 const time = fc.date({
@@ -40,6 +41,7 @@ const anyKey: fc.Arbitrary<ApiKey> = fc.record({
   disableReason: fc.option(text(1000)),
   allowedCidrs: fc.option(fc.array(fc.string({ unit: fc.constantFrom(..."0f:/"), maxLength: 43 }), { maxLength: 64 })),
   restrictedToActorIds: fc.option(fc.array(text(255), { maxLength: 100 })),
+  rateLimits: anyRateLimits,
   createdBy: fc.option(text(300)),
   revokedBy: fc.option(text(300)),
   disabledBy: fc.option(text(300)),
@@ -58,7 +60,16 @@ test("the size of a key is an upper bound, and close, in every response", () => 
   const issuer = "https://issuer.example";
   fc.assert(
     fc.property(anyKey, (key) => {
-      const verdict = { ...VALID, key, scopes: key.scopes, expireTime: key.expireTime };
+      const { rateLimits } = key;
+      const limits = rateLimits?.map((limit) => ({ limit, ...EXCEEDED }));
+      const verdict = {
+        ...VALID,
+        key,
+        scopes: key.scopes,
+        expireTime: key.expireTime,
+        rateLimits,
+        ...(limits && { limits }),
+      };
       const [response, bytes] = [verificationOf(verdict, issuer), verificationSize(verdict, issuer)];
       const sizes = [
         [responseSize(key), itemSize(IssuedApiKeySchema, issuedApiKey(key, 0))],
@@ -75,12 +86,19 @@ test("the size of a key is an upper bound, and close, in every response", () => 
       for (const [bound = 0, size = 0] of sizes) {
         expect(bound).toBeGreaterThanOrEqual(size);
         expect(bound - size).toBeLessThan(
-          256 + 8 * Object.keys(key.metadata).length + key.scopes.length + NOT_VERIFIED,
+          256 +
+            8 * Object.keys(key.metadata).length +
+            key.scopes.length +
+            NOT_VERIFIED +
+            50 * (rateLimits?.length ?? 0),
         );
       }
     }),
   );
 });
+
+/** The state of a limit with the longest fields. */
+const EXCEEDED = { remaining: 1e9, resetTime: 4e12, retryAfter: 2_678_399_999, isExceeded: true };
 
 const VALID = {
   valid: true,

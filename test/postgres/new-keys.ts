@@ -45,6 +45,7 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
     disableReason: null,
     allowedCidrs: null,
     restrictedToActorIds: null,
+    rateLimits: null,
     createdBy: null,
     revokedBy: null,
     disabledBy: null,

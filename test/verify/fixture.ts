@@ -27,7 +27,12 @@ import { TestStore } from "./store.ts";
 
 /** 2026-01-01T00:00:00Z, in milliseconds. */
 /** The fields of a key without controls. */
-export const NO_CONTROLS = { disableTime: null, allowedCidrs: null, restrictedToActorIds: null } as const;
+export const NO_CONTROLS = {
+  disableTime: null,
+  allowedCidrs: null,
+  restrictedToActorIds: null,
+  rateLimits: null,
+} as const;
 
 /** Returns requests to verify these credentials, presented for nothing in particular. */
 export function requestsOf(credentials: readonly string[]): VerificationRequest[] {
@@ -40,9 +45,9 @@ export function fieldsOf(verdict: Verdict): Verdict {
     const { credential } = verdict;
     return credential === undefined ? verdict : { ...verdict, credential: fieldsOf(credential) as Valid };
   }
-  const { valid, keyId, credentialType, key, secretVersion, scopes, expireTime, token, isStale } = verdict;
+  const { valid, keyId, credentialType, key, rateLimits, secretVersion, scopes, expireTime, token, isStale } = verdict;
   return {
-    ...{ valid, keyId, credentialType, key, secretVersion, scopes, expireTime, token },
+    ...{ valid, keyId, credentialType, key, rateLimits, secretVersion, scopes, expireTime, token },
     ...(isStale && { isStale }),
   };
 }
@@ -119,6 +124,7 @@ export function newFixture({
     },
     hasCurrentPublicKeys: () => isCoherent,
     lastPublicKey: (kid) => signing.verification.get(kid),
+    charge: null,
     onValid: (keyId) => used.push(keyId) > 0,
     onVerdict: () => {},
     onStale: () => {},

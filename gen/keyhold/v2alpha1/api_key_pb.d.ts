@@ -33,6 +33,69 @@ export declare type IpRestriction = Message<"keyhold.v2alpha1.IpRestriction"> & 
 export declare const IpRestrictionSchema: GenMessage<IpRestriction>;
 
 /**
+ * RateLimit limits how often a key, with every token derived from it, is accepted: by a bucket of `burst` tokens, which refills evenly with
+ * `quota` tokens per `window`. docs/limits.md states what several servers let through.
+ *
+ * @generated from message keyhold.v2alpha1.RateLimit
+ */
+export declare type RateLimit = Message<"keyhold.v2alpha1.RateLimit"> & {
+  /**
+   * Name of the limit, unique in its key: 1 to 63 characters of `a-z`, `0-9`, `_`, `.` and `-`, the first one a letter.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Tokens per window, at least 1.
+   *
+   * @generated from field: int32 quota = 2;
+   */
+  quota: number;
+
+  /**
+   * A duration such as `1m` or `24h`, from 1 s to 31 d.
+   *
+   * @generated from field: string window = 3;
+   */
+  window: string;
+
+  /**
+   * Size of the bucket: what may be used at once after a pause. Default: `quota`. It must refill within 31 d.
+   *
+   * @generated from field: optional int32 burst = 4;
+   */
+  burst?: number | undefined;
+
+  /**
+   * Whether the limit is enforced, the default.
+   *
+   * @generated from field: keyhold.v2alpha1.RateLimitEnforcement enforcement = 5;
+   */
+  enforcement: RateLimitEnforcement;
+
+  /**
+   * Whether only verifications that name the limit in `charges` are charged.
+   *
+   * @generated from field: bool on_demand = 6;
+   */
+  onDemand: boolean;
+
+  /**
+   * What happens while the database is unreachable. By default, verifications are denied.
+   *
+   * @generated from field: keyhold.v2alpha1.OutagePolicy on_outage = 7;
+   */
+  onOutage: OutagePolicy;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.RateLimit.
+ * Use `create(RateLimitSchema)` to create a new message.
+ */
+export declare const RateLimitSchema: GenMessage<RateLimit>;
+
+/**
  * ApiKey is a key of either kind. It never contains the secret, the raw key or a hash of it.
  *
  * @generated from message keyhold.v2alpha1.ApiKey
@@ -220,6 +283,13 @@ export declare type ApiKey = Message<"keyhold.v2alpha1.ApiKey"> & {
    * @generated from field: optional string disabled_by = 27;
    */
   disabledBy?: string | undefined;
+
+  /**
+   * The limits on verifications of the key: at most 8.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 28;
+   */
+  rateLimits: RateLimit[];
 };
 
 /**
@@ -444,4 +514,70 @@ export enum HashAlgorithm {
  * Describes the enum keyhold.v2alpha1.HashAlgorithm.
  */
 export declare const HashAlgorithmSchema: GenEnum<HashAlgorithm>;
+
+/**
+ * RateLimitEnforcement is what a limit does when its bucket is empty.
+ *
+ * @generated from enum keyhold.v2alpha1.RateLimitEnforcement
+ */
+export enum RateLimitEnforcement {
+  /**
+   * In a request: enforced. Never returned.
+   *
+   * @generated from enum value: RATE_LIMIT_ENFORCEMENT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The verification is denied.
+   *
+   * @generated from enum value: RATE_LIMIT_ENFORCEMENT_ENFORCED = 1;
+   */
+  ENFORCED = 1,
+
+  /**
+   * The verification is accepted, and reports the limit as exceeded.
+   *
+   * @generated from enum value: RATE_LIMIT_ENFORCEMENT_SHADOW = 2;
+   */
+  SHADOW = 2,
+}
+
+/**
+ * Describes the enum keyhold.v2alpha1.RateLimitEnforcement.
+ */
+export declare const RateLimitEnforcementSchema: GenEnum<RateLimitEnforcement>;
+
+/**
+ * OutagePolicy is what a limit does while the database is unreachable and the server has no tokens left.
+ *
+ * @generated from enum keyhold.v2alpha1.OutagePolicy
+ */
+export enum OutagePolicy {
+  /**
+   * In a request: deny. Never returned.
+   *
+   * @generated from enum value: OUTAGE_POLICY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Verifications fail with UNAVAILABLE.
+   *
+   * @generated from enum value: OUTAGE_POLICY_DENY = 1;
+   */
+  DENY = 1,
+
+  /**
+   * Verifications are accepted, and not charged.
+   *
+   * @generated from enum value: OUTAGE_POLICY_ALLOW = 2;
+   */
+  ALLOW = 2,
+}
+
+/**
+ * Describes the enum keyhold.v2alpha1.OutagePolicy.
+ */
+export declare const OutagePolicySchema: GenEnum<OutagePolicy>;
 

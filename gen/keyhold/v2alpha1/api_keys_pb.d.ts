@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
-import type { Any, Timestamp } from "@bufbuild/protobuf/wkt";
+import type { Any, Duration, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { ApiKey, ApiKeySchema, KeyStatus, RevocationReason } from "./api_key_pb.js";
 
 /**
@@ -179,6 +179,13 @@ export declare type VerifyApiKeyRequest = Message<"keyhold.v2alpha1.VerifyApiKey
    * @generated from field: optional string audience = 4;
    */
   audience?: string | undefined;
+
+  /**
+   * What the verification costs by limits of the key that are named here, at most 8. Other limits cost 1, unless they are `on_demand`.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.Charge charges = 5;
+   */
+  charges: Charge[];
 };
 
 /**
@@ -188,8 +195,105 @@ export declare type VerifyApiKeyRequest = Message<"keyhold.v2alpha1.VerifyApiKey
 export declare const VerifyApiKeyRequestSchema: GenMessage<VerifyApiKeyRequest>;
 
 /**
+ * Charge is what a verification costs by one limit.
+ *
+ * @generated from message keyhold.v2alpha1.Charge
+ */
+export declare type Charge = Message<"keyhold.v2alpha1.Charge"> & {
+  /**
+   * Name of the limit. A key without a limit of this name is not limited by it.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Tokens. 0: the limit is reported, and neither checked nor charged.
+   *
+   * @generated from field: int32 cost = 2;
+   */
+  cost: number;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.Charge.
+ * Use `create(ChargeSchema)` to create a new message.
+ */
+export declare const ChargeSchema: GenMessage<Charge>;
+
+/**
+ * LimitStatus is the state of a limit after a verification.
+ *
+ * @generated from message keyhold.v2alpha1.LimitStatus
+ */
+export declare type LimitStatus = Message<"keyhold.v2alpha1.LimitStatus"> & {
+  /**
+   * Name of the limit.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Tokens per window.
+   *
+   * @generated from field: int32 quota = 2;
+   */
+  quota: number;
+
+  /**
+   * The window, in seconds such as `60s`.
+   *
+   * @generated from field: string window = 3;
+   */
+  window: string;
+
+  /**
+   * Size of the bucket.
+   *
+   * @generated from field: int32 burst = 4;
+   */
+  burst: number;
+
+  /**
+   * Tokens left, by what this server knows: other servers may have taken some. Absent: unknown, because the server charges the cost later.
+   *
+   * @generated from field: optional int32 remaining = 5;
+   */
+  remaining?: number | undefined;
+
+  /**
+   * When the bucket will be full. Absent: unknown.
+   *
+   * @generated from field: google.protobuf.Timestamp reset_time = 6;
+   */
+  resetTime?: Timestamp | undefined;
+
+  /**
+   * How long to wait until the cost may be admitted. Absent: it was admitted, or is larger than the bucket and never will be.
+   *
+   * @generated from field: google.protobuf.Duration retry_delay = 7;
+   */
+  retryDelay?: Duration | undefined;
+
+  /**
+   * Whether the limit denies the verification, or would if it were enforced.
+   *
+   * @generated from field: bool exceeded = 8;
+   */
+  exceeded: boolean;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.LimitStatus.
+ * Use `create(LimitStatusSchema)` to create a new message.
+ */
+export declare const LimitStatusSchema: GenMessage<LimitStatus>;
+
+/**
  * VerifyApiKeyResponse is a verdict. If is_valid is false, only error_code, error_message and possibly stale are set; with
- * VERIFICATION_ERROR_INSUFFICIENT_SCOPE also missing_scopes and the fields of a valid credential.
+ * VERIFICATION_ERROR_INSUFFICIENT_SCOPE also missing_scopes, with VERIFICATION_ERROR_RATE_LIMITED also limits, and with both the fields of a
+ * valid credential.
  *
  * @generated from message keyhold.v2alpha1.VerifyApiKeyResponse
  */
@@ -292,6 +396,14 @@ export declare type VerifyApiKeyResponse = Message<"keyhold.v2alpha1.VerifyApiKe
    * @generated from field: google.protobuf.Struct claims = 14;
    */
   claims?: JsonObject | undefined;
+
+  /**
+   * The limits of the key that concern this verification, in the order of the key. All of them are checked, and only if all admit the
+   * verification, all are charged.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.LimitStatus limits = 15;
+   */
+  limits: LimitStatus[];
 };
 
 /**
@@ -1220,6 +1332,13 @@ export enum VerificationError {
    * @generated from enum value: VERIFICATION_ERROR_INSUFFICIENT_SCOPE = 10;
    */
   INSUFFICIENT_SCOPE = 10,
+
+  /**
+   * A limit of the key is exceeded: see limits.
+   *
+   * @generated from enum value: VERIFICATION_ERROR_RATE_LIMITED = 11;
+   */
+  RATE_LIMITED = 11,
 }
 
 /**

@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { IpRestriction, KeyStatus, RevocationReason } from "./api_key_pb.js";
+import type { IpRestriction, KeyStatus, RateLimit, RevocationReason } from "./api_key_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -181,6 +181,13 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
    * @generated from field: optional string disabled_by = 27;
    */
   disabledBy?: string | undefined;
+
+  /**
+   * The limits on verifications of the key: at most 8. An update changes them only if the mask names them.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 28;
+   */
+  rateLimits: RateLimit[];
 };
 
 /**
@@ -261,6 +268,13 @@ export declare type CreateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Create
    * @generated from field: repeated string restricted_to_actor_ids = 9;
    */
   restrictedToActorIds: string[];
+
+  /**
+   * The limits on verifications of the key: at most 8.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 10;
+   */
+  rateLimits: RateLimit[];
 };
 
 /**
@@ -395,7 +409,7 @@ export declare const ListIssuedApiKeysResponseSchema: GenMessage<ListIssuedApiKe
  */
 export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.UpdateIssuedApiKeyRequest"> & {
   /**
-   * The key_id of the key, and the new values. Output-only fields are ignored; so are expire_time and ip_restriction unless
+   * The key_id of the key, and the new values. Output-only fields are ignored; so are expire_time, ip_restriction and rate_limits unless
    * update_mask names them. Another actor_id than that of the key is rejected unless update_mask leaves it out.
    *
    * @generated from field: keyhold.v2alpha1.IssuedApiKey issued_api_key = 1;
@@ -403,7 +417,7 @@ export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Update
   issuedApiKey?: IssuedApiKey | undefined;
 
   /**
-   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, or `*` for name, scopes, metadata, and ttl if it
+   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, rate_limits, or `*` for name, scopes, metadata, and ttl if it
    * is set. A listed field that is not set is cleared; name and ttl cannot be cleared. Absent: name, scopes, metadata and ttl, those that
    * are set in issued_api_key. So a key can be read, modified and sent back without undoing a change of its expiry or its addresses.
    *

@@ -2,11 +2,13 @@ import type { CreateImportedApiKeyRequest, RawKeyHash } from "../../../gen/keyho
 import type { RawKeyHashInput } from "../../hashing/input/raw-key-hash.ts";
 import type { NewImportInput } from "../../keys/import.ts";
 import { hashAlgorithm, textEncoding } from "./enums.ts";
+import { rateLimitInputs } from "./rate-limits.ts";
 
 /** Returns the input of an import. Throws `INVALID_ARGUMENT` for an enum that has no name. */
 export function importInput(request: CreateImportedApiKeyRequest): NewImportInput {
-  const { rawKeyHash, ...others } = request;
-  return rawKeyHash === undefined ? { ...others } : { ...others, rawKeyHash: hashInput(rawKeyHash) };
+  const { rawKeyHash, rateLimits, ...fields } = request;
+  const others = { ...fields, rateLimits: rateLimitInputs(rateLimits) };
+  return rawKeyHash === undefined ? others : { ...others, rawKeyHash: hashInput(rawKeyHash) };
 }
 
 function hashInput({ algorithm, encoding, ...texts }: RawKeyHash): RawKeyHashInput {

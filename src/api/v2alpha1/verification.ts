@@ -12,6 +12,7 @@ import type { JsonObject } from "../../lib/json.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
 import { timestamp } from "./key-resources.ts";
+import { limitStatuses } from "./rate-limits.ts";
 
 /** Returns the cache mode requested by `Cache-Control` (RFC 9111 §5.2.1), as a header or gRPC metadata. Ignores other directives. */
 export function cacheModeOf(call: Call): CacheMode {
@@ -32,24 +33,25 @@ type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 /** Returns the response to a verdict, which says why a credential is invalid, and nothing about its key. */
 export function verificationOf(verdict: Verdict, issuer: string): Verification {
   if (verdict.valid) return new ValidResponse(verdict, issuer);
-  const { reason, message, isStale, missingScopes, credential } = verdict;
+  const { reason, message, isStale, missingScopes = [], limits = [], credential } = verdict;
   const errorCode = VerificationError[verificationErrorOf(reason)];
   const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
-  if (missingScopes === undefined || credential === undefined) return rejection;
-  // With the identity, so that the caller can answer 403 and log who it was.
+  if (credential === undefined || (missingScopes.length === 0 && limits.length === 0)) return rejection;
+  // With the identity, so that the caller can answer 403 or 429 and log who it was.
   const { keyId, actorId, scopes, metadata, status, expireTime, credentialType, claims } = new ValidResponse(
     credential,
     issuer,
   );
   const identity = { keyId, actorId, scopes, metadata, status, expireTime, issuer, credentialType, claims };
-  return { ...identity, ...rejection, missingScopes: [...missingScopes] };
+  return { ...identity, ...rejection, missingScopes: [...missingScopes], limits: limitStatuses(limits) };
 }
 
 /** Returns an upper bound of the size of a response in Protobuf. */
 export function verificationSize(verdict: Verdict, issuer: string): number {
   if (!verdict.valid) {
-    const { message, missingScopes = [], credential } = verdict;
-    const identity = missingScopes.length > 0 && credential !== undefined ? verificationSize(credential, issuer) : 0;
+    const { message, missingScopes = [], limits = [], credential } = verdict;
+    const hasIdentity = missingScopes.length > 0 || limits.length > 0;
+    const identity = hasIdentity && credential !== undefined ? verificationSize(credential, issuer) : 0;
     return identity + errorSize(message) + missingScopes.reduce((sum, scope) => sum + scope.length + 3, 0);
   }
   const { answers, credentialType } = verdict;
@@ -58,8 +60,8 @@ export function verificationSize(verdict: Verdict, issuer: string): number {
   return (answers?.size ?? keySize(verdict)) + Buffer.byteLength(issuer) + claims;
 }
 
-function keySize({ key: { actorId, metadata }, scopes }: Valid): number {
-  return responseSize({ actorId, metadata, scopes });
+function keySize({ key: { actorId, metadata }, scopes, rateLimits }: Valid): number {
+  return responseSize({ actorId, metadata, scopes, rateLimits });
 }
 
 /** The response to a valid credential. Its fields are read on use: with an encoded answer none is. */
@@ -105,6 +107,10 @@ class ValidResponse {
   get claims() {
     const { token } = this.#verdict;
     return token === null ? undefined : { ...token.claims };
+  }
+
+  get limits() {
+    return limitStatuses(this.#verdict.limits ?? []);
   }
 
   get stale() {

@@ -29,7 +29,7 @@ import { leaseColumns } from "./leases.ts";
  * The controls on a key that this release applies, by which a node announces them. Servers of release 0.2 and earlier apply none: migration
  * 0017 keeps them and keys with a control apart. The names of the first two are those of their checks (`verify/checks.ts`).
  */
-export const CONTROLS = ["DISABLED", "ADDRESS", "ACTORS"] as const;
+export const CONTROLS = ["DISABLED", "ADDRESS", "ACTORS", "LIMITS"] as const;
 
 /** Statement timeout of a session, in milliseconds. */
 const STATEMENT_TIMEOUT = 5_000;

@@ -10,7 +10,8 @@ import { type Execution, type Prepared, prepared, type Values } from "../connect
 import { withServer } from "../connection/server-position.ts";
 import { canGrant, canManage, FINAL_EXPIRE_TIME, PRINCIPAL, valuesOf } from "./authorization.ts";
 import { active, latestTime, stillActive } from "./expiry.ts";
-import { KEY_COLUMNS, type KeyRow, storedReason, withReason } from "./rows.ts";
+import { KEY_COLUMNS, type KeyRow, keyOfRow, storedReason } from "./rows.ts";
+import { toStoredLimit } from "./stored-limits.ts";
 
 /** A key before a change, and the columns that the change has set: none by a deletion, and null if the key needed no change. */
 export type ChangedRow = { readonly [C in keyof KeyRow as `before.${C}`]: KeyRow[C] } & {
@@ -38,7 +39,7 @@ function keyOf(row: ChangedRow, isAfter: boolean): ApiKey {
   const key: Partial<Record<keyof KeyRow, unknown>> = {};
   for (const { column, before } of COLUMNS)
     key[column] = isAfter && row[column] !== undefined ? row[column] : row[before];
-  return withReason(key as KeyRow);
+  return keyOfRow(key as KeyRow);
 }
 
 /** Never moves the time back: the later of two changes may have begun first, or on a server whose clock is behind. */
@@ -96,12 +97,13 @@ function changeValues(change: KeyMutation): Values {
 }
 
 /** A field that may be set to null has a parameter that says whether it is set. */
-export function updateValues({ expiry, allowedCidrs, ...update }: KeyUpdate): Values {
+export function updateValues({ expiry, allowedCidrs, rateLimits, ...update }: KeyUpdate): Values {
   const { name = null, scopes = null, metadata = null, actorId = null, restrictedToActorIds = null } = update;
   const { time: expireTime, maxKeyTtl } = expiry ?? { time: null, maxKeyTtl: null };
   const setsCidrs = allowedCidrs !== undefined;
   const values = { name, scopes, metadata, actorId, restrictedToActorIds, expireTime, maxKeyTtl, setsCidrs };
-  return { ...values, setsExpiry: expiry !== undefined, allowedCidrs: allowedCidrs ?? null };
+  const limits = { setsLimits: rateLimits !== undefined, rateLimits: rateLimits?.map(toStoredLimit) ?? null };
+  return { ...values, ...limits, setsExpiry: expiry !== undefined, allowedCidrs: allowedCidrs ?? null };
 }
 
 const NOW = "$now";
@@ -113,7 +115,8 @@ const SET_UPDATED = text`
   expire_time = CASE WHEN $setsExpiry THEN $expireTime::timestamptz ELSE expire_time END,
   adopt_before_time = CASE WHEN NOT $setsExpiry THEN adopt_before_time END,
   adopted_expire_time = CASE WHEN NOT $setsExpiry THEN adopted_expire_time END,
-  allowed_cidrs = CASE WHEN $setsCidrs THEN $allowedCidrs ELSE allowed_cidrs END`;
+  allowed_cidrs = CASE WHEN $setsCidrs THEN $allowedCidrs ELSE allowed_cidrs END,
+  rate_limits = CASE WHEN $setsLimits THEN $rateLimits::jsonb ELSE rate_limits END`;
 
 /** The condition that the grantor may make an update. */
 export const CAN_GRANT_UPDATE = canGrant(
@@ -182,7 +185,7 @@ const ACTIVE = active(text, NOW);
 
 const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
   update: updateRow(
-    ["updateTime", "name", "scopes", "metadata", "expireTime", "adoptBeforeTime", "allowedCidrs"],
+    ["updateTime", "name", "scopes", "metadata", "expireTime", "adoptBeforeTime", "allowedCidrs", "rateLimits"],
     SET_UPDATED,
     [ACTIVE, CAN_GRANT_UPDATE, IS_UNCHANGED, IS_MOVABLE],
   ),

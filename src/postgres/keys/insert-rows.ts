@@ -1,5 +1,6 @@
 import type { NewKey } from "../../keys/ports.ts";
 import { hex, writeArray } from "../connection/array-types.ts";
+import { type StoredLimit, toStoredLimit } from "./stored-limits.ts";
 
 /** A new row of `api_keys` by column, with JSON values. */
 export type NewRow = { readonly [C in keyof typeof NEW_ROW_TYPES]: NewValue } & {
@@ -7,7 +8,14 @@ export type NewRow = { readonly [C in keyof typeof NEW_ROW_TYPES]: NewValue } & 
   readonly digest: string;
   readonly request_id: string | null;
 };
-type NewValue = string | number | null | readonly string[] | Readonly<Record<string, string>> | readonly OtherDigest[];
+type NewValue =
+  | string
+  | number
+  | null
+  | readonly string[]
+  | Readonly<Record<string, string>>
+  | readonly OtherDigest[]
+  | readonly StoredLimit[];
 
 /** A digest under another root secret (migration 0006). */
 interface OtherDigest {
@@ -30,6 +38,7 @@ export const NEW_ROW_TYPES = {
   expire_time: "timestamptz",
   allowed_cidrs: "text[]",
   restricted_to_actor_ids: "text[]",
+  rate_limits: "jsonb",
   created_by: "text",
   digest: "bytea",
   digest_key_id: "text",
@@ -83,6 +92,7 @@ function toNewRow({ key, digest, otherDigests, hash, request }: NewKey): NewRow 
     expire_time: key.expireTime?.toISOString() ?? null,
     allowed_cidrs: key.allowedCidrs,
     restricted_to_actor_ids: key.restrictedToActorIds,
+    rate_limits: key.rateLimits?.map(toStoredLimit) ?? null,
     created_by: key.createdBy,
     digest: bytea(digest.digest),
     digest_key_id: digest.keyId,
@@ -125,7 +135,7 @@ function copyValue(value: NewValue): string {
   return escapeCopy(isTextList(value) ? writeArray(value) : JSON.stringify(value));
 }
 
-/** The text arrays of a row; its other list is JSON. */
+/** The text arrays of a row; its other lists are JSON. */
 function isTextList(value: NewValue): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }

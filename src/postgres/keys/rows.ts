@@ -1,5 +1,6 @@
 import type { ApiKey, RevocationReason, SecretDigest, StoredKey, VerifiableKey } from "../../domain/key.ts";
 import { parseTime } from "../connection/value-types.ts";
+import { fromStoredLimit, type StoredLimit } from "./stored-limits.ts";
 
 /*
  * The columns of `api_keys`. The driver names them as here (`connect.ts`), so a row has the properties of the domain's types: `key_id` is
@@ -17,6 +18,7 @@ const VERIFIABLE_KEY_COLUMNS = [
   "disableTime",
   "allowedCidrs",
   "restrictedToActorIds",
+  "rateLimits",
 ] as const satisfies readonly (keyof VerifiableKey)[];
 
 export const KEY_COLUMNS = [
@@ -74,19 +76,30 @@ export function storedReason(reason: RevocationReason): StoredReason {
   return `${REASON_PREFIX}${reason}`;
 }
 
-export interface KeyRow extends Omit<ApiKey, "revocationReason"> {
+/** A column whose value has another form than the field of the domain. */
+type WithLimits<K extends VerifiableKey> = Omit<K, "rateLimits"> & {
+  readonly rateLimits: readonly StoredLimit[] | null;
+};
+
+export type KeyRow = WithLimits<Omit<ApiKey, "revocationReason">> & {
   readonly revocationReason: StoredReason | null;
-}
+};
+
+export type VerifiableRow = WithLimits<VerifiableKey> & SecretsRow;
 
 /** Returns the key in a row, which may have further columns. */
 export function toApiKey(row: KeyRow): ApiKey {
-  return withReason(pick(row, KEY_COLUMNS));
+  return keyOfRow(pick(row, KEY_COLUMNS));
 }
 
 /** Returns the key in a row without further columns. */
-export function withReason(row: KeyRow): ApiKey {
-  const { revocationReason: reason } = row;
-  return { ...row, revocationReason: reason && (reason.slice(REASON_PREFIX.length) as RevocationReason) };
+export function keyOfRow(row: KeyRow): ApiKey {
+  const { revocationReason: reason, rateLimits } = row;
+  return {
+    ...row,
+    revocationReason: reason && (reason.slice(REASON_PREFIX.length) as RevocationReason),
+    rateLimits: rateLimits?.map(fromStoredLimit) ?? null,
+  };
 }
 
 export function toStoredKey(row: KeyRow & SecretsRow): StoredKey {
@@ -94,8 +107,9 @@ export function toStoredKey(row: KeyRow & SecretsRow): StoredKey {
 }
 
 /** The same with only the part of the key that verification needs. */
-export function toVerifiable(row: VerifiableKey & SecretsRow): StoredKey<VerifiableKey> {
-  return { key: pick(row, VERIFIABLE_KEY_COLUMNS), secrets: toSecrets(row) };
+export function toVerifiable(row: VerifiableRow): StoredKey<VerifiableKey> {
+  const { rateLimits, ...key } = pick(row, VERIFIABLE_KEY_COLUMNS);
+  return { key: { ...key, rateLimits: rateLimits?.map(fromStoredLimit) ?? null }, secrets: toSecrets(row) };
 }
 
 function pick<R extends object, K extends keyof R>(row: R, columns: readonly K[]): Pick<R, K> {

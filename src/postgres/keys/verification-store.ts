@@ -1,6 +1,5 @@
 import type { Sql } from "postgres";
 import type { ServerObserver } from "../../cluster/server-id.ts";
-import type { VerifiableKey } from "../../domain/key.ts";
 import type { KeyLookup } from "../../domain/key-lookup.ts";
 import type { StoreLastUsed } from "../../verify/last-used.ts";
 import type { FindKeys } from "../../verify/reader.ts";
@@ -8,7 +7,7 @@ import { byteArray, hex } from "../connection/array-types.ts";
 import type { Database } from "../connection/pool.ts";
 import { serverId, type WithServer } from "../connection/server-position.ts";
 import { ownSession } from "../connection/session-settings.ts";
-import { type SecretsRow, toVerifiable, VERIFIABLE_COLUMNS } from "./rows.ts";
+import { toVerifiable, VERIFIABLE_COLUMNS, type VerifiableRow } from "./rows.ts";
 
 /**
  * Finds keys for verification, any number of look-ups with one statement. The statement returns the identity of its server, because a
@@ -46,10 +45,10 @@ function namesOf({ kind, digest, prefixDigests }: FoundRow): string[] {
 }
 
 /** A statement that finds no key returns one row with the server alone. */
-interface FoundRow extends WithServer<VerifiableKey & SecretsRow> {
+type FoundRow = WithServer<VerifiableRow> & {
   /** Hexadecimal; present for a key with a slow hash. */
   readonly prefixDigests?: readonly { readonly digest: string }[] | null;
-}
+};
 
 /** Each condition uses one index (migration 0006). */
 function findRows(

@@ -1,5 +1,5 @@
 import { create, type DescEnum, type Message, type MessageInitShape, toBinary, toJson } from "@bufbuild/protobuf";
-import { TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { DurationSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { KeyStatusSchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import {
   ApiKeysService,
@@ -7,10 +7,11 @@ import {
   BatchVerifyApiKeysRequestSchema,
   type BatchVerifyApiKeysResponseSchema,
   CredentialTypeSchema,
+  type LimitStatusSchema,
   VerificationErrorSchema,
   type VerifyApiKeyRequest,
   VerifyApiKeyRequestSchema,
-  type VerifyApiKeyResponseSchema,
+  VerifyApiKeyResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Implementation } from "../../api/row.ts";
 import type { Call, Rpc } from "../../api/rpc.ts";
@@ -49,7 +50,8 @@ export function toFastRpcs(rpcs: readonly Rpc[]): FastRpc[] {
     switch (rpc.method) {
       case verifyApiKey: {
         const read = (bytes: Uint8Array) => readVerifyProto(bytes, proto.read);
-        return [{ rpc, json: { read: readVerifyJson, write: writeVerifyJson }, proto: { ...proto, read } }];
+        const json = { read: readVerifyJson, write: writeVerifyJson };
+        return [{ rpc, json, proto: { read, write: writeVerifyProto } }];
       }
       case batchVerifyApiKeys:
         return [{ rpc, json: { read: readBatchVerifyJson, write: writeBatchVerifyJson }, proto }];
@@ -69,13 +71,13 @@ function jsonCodec({ method: { input, output }, maxRequestBytes }: Rpc): Codec<s
   };
 }
 
-/** Returns the codec of Protobuf's binary form. The response to a cached verdict is encoded once. */
+/** Returns the codec of Protobuf's binary form. */
 export function protoCodec({ method: { input, output }, maxRequestBytes }: Rpc) {
   const limits = valueLimits(maxRequestBytes);
   const encode = (response: Response) => toBinary(output, create(output, response));
   return {
     read: (bytes: Uint8Array): Message => readBinaryMessage(input, bytes, limits),
-    write: (response: Response) => encodeOnce(response, "PROTO", encode),
+    write: encode,
   };
 }
 
@@ -170,16 +172,37 @@ function verifyRequest(credential: string): VerifyApiKeyRequest {
 type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
 
+/** Writes a `VerifyApiKeyResponse` in binary form; that to a cached verdict once, without the states of limits: messages may be concatenated. */
+export function writeVerifyProto(verification: Verification): Uint8Array {
+  const known = encodeOnce(verification, "PROTO", encodeUnlimited);
+  const { limits = [] } = verification;
+  if (limits.length === 0) return known;
+  return Buffer.concat([known, toBinary(VerifyApiKeyResponseSchema, create(VerifyApiKeyResponseSchema, { limits }))]);
+}
+
+function encodeUnlimited(verification: Verification): Uint8Array {
+  const message = create(VerifyApiKeyResponseSchema, verification);
+  message.limits = [];
+  return toBinary(VerifyApiKeyResponseSchema, message);
+}
+
 /** The start of every answer to a valid credential, and the end of most, which are not kept with each. */
 const VALID_START = '{"is_valid":true,';
 const endsOf = memoizeFirst(4, (issuer) =>
   CredentialTypeSchema.values.map(
-    ({ name }) => `,"issuer":${JSON.stringify(issuer)},"credential_type":"${name}","missing_scopes":[]}`,
+    ({ name }) => `,"issuer":${JSON.stringify(issuer)},"credential_type":"${name}","missing_scopes":[],"limits":[]}`,
   ),
 );
 
-/** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between; that of a cached verdict once. */
+/** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between. */
 export function writeVerifyJson(verification: Verification): string {
+  const json = writeUnlimited(verification);
+  const { limits = [] } = verification;
+  return limits.length === 0 ? json : `${json.slice(0, -2)}${limits.map(toLimitJson).join(",")}]}`;
+}
+
+/** Writes the states of no limits; that of a cached verdict once. */
+function writeUnlimited(verification: Verification): string {
   const answers = answersOf(verification);
   if (answers === undefined) return toVerifyJson(verification);
   const end = endsOf(verification.issuer ?? "")[verification.credentialType ?? 0] ?? "";
@@ -209,6 +232,18 @@ function toVerifyJson(verification: Verification): string {
     stale: verification.stale,
     missing_scopes: verification.missingScopes ?? [],
     claims: verification.claims,
+    limits: [],
+  });
+}
+
+function toLimitJson(status: MessageInitShape<typeof LimitStatusSchema>): string {
+  const { resetTime, retryDelay } = status;
+  return JSON.stringify({
+    ...{ name: status.name, quota: status.quota, window: status.window, burst: status.burst },
+    remaining: status.remaining,
+    reset_time: resetTime && toJson(TimestampSchema, create(TimestampSchema, resetTime)),
+    retry_delay: retryDelay && toJson(DurationSchema, create(DurationSchema, retryDelay)),
+    exceeded: status.exceeded,
   });
 }
 

@@ -5,7 +5,7 @@ export function answersOf(source: object): EncodedAnswers | undefined {
   return "answers" in source ? (source.answers as EncodedAnswers | undefined) : undefined;
 }
 
-/** Encodes a response or decision, that about a cached verdict once. */
+/** Encodes a response or decision, that about a cached verdict once: what `encode` returns must not depend on the call. */
 export function encodeOnce<T extends object>(
   source: T,
   form: AnswerForm,

@@ -1,4 +1,5 @@
 import type { Stamp } from "../../domain/key-lookup.ts";
+import type { RateLimit } from "../../domain/rate-limit.ts";
 import { responseSize } from "../../domain/response-size.ts";
 import { ANSWER_FORMS, type AnswerForm, type EncodedAnswers, type Valid } from "../../domain/verdict.ts";
 import { memoizeFirst } from "../../lib/memoize.ts";
@@ -6,6 +7,7 @@ import type { Controls } from "../checks.ts";
 import { credentialOf } from "../evaluate.ts";
 import type { Loaded } from "../identified.ts";
 import { minuteOf } from "../last-used.ts";
+import { decodeLimit, encodeLimit } from "./limit-codec.ts";
 import { CREDENTIAL_TYPES, decodeLoaded, encodeLoaded } from "./loaded-codec.ts";
 
 /**
@@ -36,6 +38,7 @@ const SECTIONS_AT = KEY_ID_AT + KEY_ID_SIZE;
 const IS_IMPORTED = 1;
 const HAS_SECRET = 2;
 const IS_DISABLED = 4;
+const HAS_LIMITS = 8;
 
 const FIRST_TOKEN_TYPE = CREDENTIAL_TYPES.indexOf("JWT");
 
@@ -43,7 +46,8 @@ const SCOPES = 0;
 const CONTENT = 1;
 const CIDRS = 2;
 const AUDIENCE = 3;
-const FIRST_ANSWER = 4;
+const LIMITS = 4;
+const FIRST_ANSWER = 5;
 /** Bits of a section's head before its length. */
 const KIND_BITS = 8;
 const KIND = 2 ** KIND_BITS - 1;
@@ -57,6 +61,10 @@ const MAX_LISTS = 4_096;
 const MAX_LIST_LENGTH = 4_096;
 const parseList = (json: string): readonly string[] => Object.freeze(JSON.parse(json));
 const listOf = memoizeFirst(MAX_LISTS, parseList);
+
+const limitsOf = memoizeFirst(MAX_LISTS, (json): readonly RateLimit[] =>
+  Object.freeze(JSON.parse(json).map(decodeLimit)),
+);
 
 /** After every time. */
 const FOREVER = 2 ** 53;
@@ -78,20 +86,21 @@ const scratchWords = new Uint32Array(scratch.buffer, scratch.byteOffset, KEY_ID_
  */
 export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp): Buffer | undefined {
   const { identified, stored, secret } = loaded;
-  const { keyId, kind, actorId, metadata, disableTime, allowedCidrs } = stored.key;
+  const { keyId, kind, actorId, metadata, disableTime, allowedCidrs, rateLimits } = stored.key;
   const credential = credentialOf(identified, stored, secret ?? NO_SECRET);
   const audience = identified.token?.audience;
   const until = isInForce(loaded) ? Math.max(0, credential.expireTime?.getTime() ?? FOREVER) : 0;
   const flags =
     (kind === "imported" ? IS_IMPORTED : 0) |
     (secret === undefined ? 0 : HAS_SECRET) |
-    (disableTime === null ? 0 : IS_DISABLED);
+    (disableTime === null ? 0 : IS_DISABLED) |
+    (rateLimits === null ? 0 : HAS_LIMITS);
   scratchWords[WORDS.count] = count;
   scratchWords[WORDS.ofKey] = ofKey;
   scratchWords[WORDS.ofName] = ofName;
   scratchWords[WORDS.validUntil] = until % 2 ** 32;
   scratchWords[WORDS.validUntil + 1] = Math.floor(until / 2 ** 32);
-  const size = responseSize({ actorId, metadata, scopes: credential.scopes });
+  const size = responseSize({ actorId, metadata, scopes: credential.scopes, rateLimits });
   scratch.writeUInt32LE(size, WORDS.size * WORD);
   scratch.writeUInt32LE(secret?.version ?? 0, WORDS.secretVersion * WORD);
   scratch.writeUInt32LE(CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8), WORDS.type * WORD);
@@ -102,6 +111,7 @@ export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp
   const room = ANSWER_SIZE + end - SECTIONS_AT - 2 * WORD;
   if (allowedCidrs !== null) end = writeSection(CIDRS, allowedCidrs, end);
   if (audience !== undefined) end = writeSection(AUDIENCE, audience, end);
+  if (rateLimits !== null) end = writeSection(LIMITS, rateLimits.map(encodeLimit), end);
   if (!(end + room <= MAX_SIZE)) return undefined;
   scratch.fill(0, end, end + room);
   return scratch.subarray(0, end + room);
@@ -227,6 +237,11 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
     return this.#type < FIRST_TOKEN_TYPE ? null : this.#list(AUDIENCE);
   }
 
+  get rateLimits(): readonly RateLimit[] | null {
+    if ((this.#flags & HAS_LIMITS) === 0) return null;
+    return limitsOf(this.#section(LIMITS)?.toString() ?? "[]");
+  }
+
   get secretVersion(): number {
     return this.#word(WORDS.secretVersion);
   }
@@ -287,6 +302,7 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
       kind: (flags & IS_IMPORTED) === 0 ? "issued" : "imported",
       credentialType: this.credentialType,
       ...{ scopes: this.scopes, allowedCidrs: this.allowedCidrs, audience: this.audience ?? undefined },
+      rateLimits: this.rateLimits,
       secretVersion: (flags & HAS_SECRET) === 0 ? null : this.secretVersion,
     });
     loaded.stored.stamp = this.stamp;

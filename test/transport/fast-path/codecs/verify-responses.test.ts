@@ -46,7 +46,7 @@ describe("one response", () => {
   const write = writeVerifyJson;
 
   test("has every required field, and no optional one without a value", () => {
-    expect(write({})).toBe('{"is_valid":false,"scopes":[],"metadata":{},"missing_scopes":[]}');
+    expect(write({})).toBe('{"is_valid":false,"scopes":[],"metadata":{},"missing_scopes":[],"limits":[]}');
   });
 
   const texts = [
@@ -66,7 +66,7 @@ describe("one response", () => {
     const init = { keyId: text, scopes: [text], metadata: { [text]: text } };
     const json = JSON.stringify(text);
     expect(write(init)).toBe(
-      `{"is_valid":false,"key_id":${json},"scopes":[${json}],"metadata":{${json}:${json}},"missing_scopes":[]}`,
+      `{"is_valid":false,"key_id":${json},"scopes":[${json}],"metadata":{${json}:${json}},"missing_scopes":[],"limits":[]}`,
     );
     expect(write(init)).toBe(reference(VerifyApiKeyResponseSchema, init));
   });

@@ -1,0 +1,104 @@
+import { parseDuration } from "./duration.ts";
+import { checkAll, type FieldViolation, invalidArgument, invalidArguments } from "./errors.ts";
+
+export const ENFORCEMENTS = ["ENFORCED", "SHADOW"] as const;
+export const OUTAGE_POLICIES = ["DENY", "ALLOW"] as const;
+
+/** A limit on the verifications of a key: a bucket of `burst` tokens, which refills with `quota` tokens per window. */
+export interface RateLimit {
+  /** Unique among the limits of a key. */
+  readonly name: string;
+  readonly quota: number;
+  /** Milliseconds. */
+  readonly window: number;
+  readonly burst: number;
+  /** `SHADOW`: counts, and never denies. */
+  readonly enforcement: (typeof ENFORCEMENTS)[number];
+  /** Whether only verifications that name the limit are charged. */
+  readonly onDemand: boolean;
+  /** What happens while the database is unreachable and this node has no tokens left. */
+  readonly onOutage: (typeof OUTAGE_POLICIES)[number];
+}
+
+/** What a verification costs by the limit of this name; 0: the limit is read only. */
+export interface Charge {
+  readonly name: string;
+  readonly cost: number;
+}
+
+/** The state of a limit after a verification. */
+export interface LimitStatus {
+  readonly limit: RateLimit;
+  /** Tokens left, by what this node knows; null: unknown, because the cost will be charged later. */
+  readonly remaining: number | null;
+  /** When nothing will be used of it, in milliseconds since the epoch; null: unknown. */
+  readonly resetTime: number | null;
+  /** Milliseconds until the cost could be admitted; null: it was, or exceeds the burst and never will be. */
+  readonly retryAfter: number | null;
+  /** Whether the limit denies the verification, or would, were it enforced. */
+  readonly isExceeded: boolean;
+}
+
+/** The result of charging a verification. */
+export interface Charged {
+  /** In the order of the limits, without those on demand that are not charged. */
+  readonly statuses: readonly LimitStatus[];
+  /** The limit that denies the verification; null: it is admitted, and charged. */
+  readonly denied: LimitStatus | null;
+}
+
+/** A limit as a request has it. */
+export interface RateLimitInput {
+  readonly name: string;
+  readonly quota: number;
+  /** A duration. */
+  readonly window: string;
+  readonly burst?: number | undefined;
+  readonly enforcement: RateLimit["enforcement"];
+  readonly onDemand: boolean;
+  readonly onOutage: RateLimit["onOutage"];
+}
+
+/** The longest window, and the longest time in which a bucket refills. */
+const MAX_REFILL = 31 * 86_400_000;
+
+const WINDOW_BOUNDS = { min: 1_000, max: MAX_REFILL };
+
+const NAME = /^[a-z][a-z0-9_.-]{0,62}$/;
+const MAX_TOKENS = 1_000_000_000;
+
+/**
+ * Returns the limits of a key; null: it has none. Throws `INVALID_ARGUMENT` with every invalid field.
+ *
+ * @example checkRateLimits([{ name: "requests", quota: 60, window: "1m", … }], "rate_limits")
+ */
+export function checkRateLimits(inputs: readonly RateLimitInput[], field: string): readonly RateLimit[] | null {
+  const limits = checkAll(...inputs.map((input, index) => () => checkRateLimit(input, `${field}[${index}]`)));
+  const repeated: FieldViolation[] = limits.flatMap(({ name }, index) => {
+    if (limits.findIndex((other) => other.name === name) === index) return [];
+    return [{ field: `${field}[${index}].name`, description: "is used twice", reason: "DUPLICATE_FIELD" }];
+  });
+  if (repeated.length > 0) throw invalidArguments(repeated);
+  return limits.length === 0 ? null : limits;
+}
+
+function checkRateLimit({ window: text, ...limit }: RateLimitInput, field: string): RateLimit {
+  const { name, quota, burst = quota } = limit;
+  const [, , , window] = checkAll(
+    () => {
+      const rule = "must be 1 to 63 characters of a-z, 0-9, _, . and -, the first one a letter";
+      if (!NAME.test(name)) throw invalidArgument(`${field}.name`, rule, "INVALID_CHARACTER");
+    },
+    () => requireTokens(quota, `${field}.quota`),
+    () => requireTokens(burst, `${field}.burst`),
+    () => parseDuration(text, `${field}.window`, WINDOW_BOUNDS),
+  );
+  if ((burst / quota) * window > MAX_REFILL)
+    throw invalidArgument(`${field}.burst`, "must refill within 31d", "OUT_OF_RANGE");
+  return { ...limit, burst, window };
+}
+
+function requireTokens(count: number, field: string): void {
+  if (!(count >= 1 && count <= MAX_TOKENS))
+    throw invalidArgument(field, `must be from 1 to ${MAX_TOKENS}`, "OUT_OF_RANGE");
+}

@@ -1,0 +1,185 @@
+import { KeyholdError } from "../domain/errors.ts";
+import type { Monotonic } from "../lib/clock.ts";
+import { withTimeout } from "../lib/with-timeout.ts";
+import type { Bucket, Requested } from "./bucket.ts";
+import type { GrantTokens } from "./grants.ts";
+
+export interface BorrowerOptions {
+  readonly grantTokens: GrantTokens;
+  readonly nodes: () => number | null;
+  readonly monotonic: Monotonic;
+}
+
+/** Counts: `tokens` were granted, and `owed` charged. */
+export interface BorrowerStats {
+  statements: number;
+  requests: number;
+  tokens: number;
+  owed: number;
+}
+
+/** A bucket to ask about, and the verifications that wait for the answer. */
+interface Inquiry {
+  readonly bucket: Bucket;
+  /** The sum of their costs. */
+  waiting: number;
+  readonly answer: PromiseWithResolvers<void>;
+}
+
+/** Milliseconds for which inquiries for which nothing waits are gathered, so that they share a statement. */
+const DELAY = 20;
+
+/** Milliseconds after a failure. */
+const RETRY_DELAY = 250;
+
+/** After this, what waits is rejected. Milliseconds. */
+const PATIENCE = 2_000;
+
+const MAX_INQUIRIES = 500;
+const MAX_STATEMENTS = 2;
+
+/**
+ * Asks the shared buckets for tokens, and charges what was spent without: many buckets with one statement, and about each with one at a time. A
+ * charge whose statement fails is repeated, so it may be charged twice, and is not lost while the node runs.
+ */
+export class Borrower {
+  readonly stats: BorrowerStats = { statements: 0, requests: 0, tokens: 0, owed: 0 };
+  readonly #options: BorrowerOptions;
+  readonly #queue = new Map<Bucket, Inquiry>();
+  /** Names of the buckets that a statement asks about. */
+  readonly #inFlight = new Set<string>();
+  #statements = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isScheduled = false;
+
+  constructor(options: BorrowerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when this many tokens have been requested after the call. Rejects if the database does not answer. */
+  borrow(bucket: Bucket, cost: number): Promise<void> {
+    const inquiry = this.#enqueue(bucket);
+    inquiry.waiting += cost;
+    this.#schedule();
+    return inquiry.answer.promise;
+  }
+
+  /** Asks about a bucket soon. */
+  note(bucket: Bucket): void {
+    if (bucket.isRequested) return;
+    this.#enqueue(bucket);
+    this.#delay(DELAY);
+  }
+
+  /** Charges what was spent. Rejects if the database does not answer. */
+  async flush(): Promise<void> {
+    const answers = [...this.#queue.values()].map(({ answer }) => answer.promise);
+    this.#send();
+    await Promise.all(answers);
+  }
+
+  #enqueue(bucket: Bucket): Inquiry {
+    const queued = this.#queue.get(bucket);
+    if (queued !== undefined) return queued;
+    const inquiry = { bucket, waiting: 0, answer: Promise.withResolvers<void>() };
+    inquiry.answer.promise.catch(() => undefined);
+    bucket.isRequested = true;
+    this.#queue.set(bucket, inquiry);
+    return inquiry;
+  }
+
+  #delay(milliseconds: number): void {
+    this.#timer ??= setTimeout(() => this.#send(), milliseconds).unref();
+  }
+
+  /** At the end of the tick, whose calls share a statement. */
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#send();
+    });
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#statements < MAX_STATEMENTS) {
+      const inquiries = this.#next();
+      if (inquiries.length === 0) return;
+      void this.#ask(inquiries);
+    }
+  }
+
+  /** Takes inquiries about different buckets, about none of which a statement asks. */
+  #next(): Inquiry[] {
+    const inquiries: Inquiry[] = [];
+    for (const inquiry of this.#queue.values()) {
+      const { bucket } = inquiry;
+      if (this.#inFlight.has(bucket.name)) continue;
+      this.#inFlight.add(bucket.name);
+      this.#queue.delete(bucket);
+      if (inquiries.push(inquiry) === MAX_INQUIRIES) break;
+    }
+    return inquiries;
+  }
+
+  async #ask(inquiries: readonly Inquiry[]): Promise<void> {
+    const { grantTokens, monotonic, nodes } = this.#options;
+    const sent = monotonic();
+    const asked = inquiries.map(({ bucket, waiting }) => ({
+      bucket,
+      requested: bucket.request(waiting, sent, nodes()),
+    }));
+    this.#statements++;
+    this.stats.statements++;
+    const reject = (error: unknown) => {
+      for (const { answer } of inquiries) answer.reject(error);
+    };
+    try {
+      const granting = grantTokens(asked.map(({ bucket, requested }) => requestOf(bucket, requested)));
+      void withTimeout(granting, PATIENCE, () => reject(late())).catch(() => undefined);
+      const grants = await granting;
+      const now = monotonic();
+      for (const [index, { bucket, requested }] of asked.entries()) {
+        const grant = grants[index];
+        if (grant === undefined) continue;
+        bucket.take(grant, requested, sent, now);
+        this.#count(grant.granted, requested.owed);
+      }
+      for (const { answer } of inquiries) answer.resolve();
+    } catch (error) {
+      reject(error);
+    } finally {
+      this.#statements--;
+      for (const { bucket } of inquiries) this.#end(bucket);
+      this.#send();
+    }
+  }
+
+  #count(tokens: number, owed: number): void {
+    this.stats.requests++;
+    this.stats.tokens += tokens;
+    this.stats.owed += owed;
+  }
+
+  #end(bucket: Bucket): void {
+    this.#inFlight.delete(bucket.name);
+    bucket.isRequested = this.#queue.has(bucket);
+    if (!bucket.isBusy) return;
+    this.#enqueue(bucket);
+    this.#delay(RETRY_DELAY);
+  }
+}
+
+function requestOf({ name, limit: { burst }, rate }: Bucket, { wanted, owed }: Requested) {
+  return { bucket: name, burst, rate, wanted, owed };
+}
+
+function late(): KeyholdError {
+  return new KeyholdError(
+    "DATABASE_UNAVAILABLE",
+    `the database did not grant tokens of a rate limit within ${PATIENCE} ms`,
+  );
+}

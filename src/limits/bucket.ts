@@ -1,0 +1,209 @@
+import type { LimitStatus, RateLimit } from "../domain/rate-limit.ts";
+import type { Grant } from "./grants.ts";
+
+/** Tokens may be spent for this part of the window, at most this long (milliseconds) after they were requested. */
+const LIFETIME = { part: 0.05, max: 1_000 };
+
+/**
+ * While more is presented than the limit admits, tokens are requested no sooner than half the burst has refilled, at most these milliseconds: the
+ * next few would be gone before the next request.
+ */
+const MAX_PAUSE = 100;
+
+/** The part of the burst that all nodes together may admit before they charge it. */
+const DEBT_PART = 0.05;
+
+/** With fewer verifications in half the lifetime, tokens are requested one by one: most of a batch would expire. */
+const MIN_BATCH = 4;
+
+interface Lease {
+  tokens: number;
+  /** Exclusive, monotonic milliseconds. */
+  readonly end: number;
+}
+
+/** What is requested of the shared bucket. */
+export interface Requested {
+  /** Tokens to lease. */
+  readonly wanted: number;
+  /** Tokens to charge. */
+  readonly owed: number;
+}
+
+/** How a bucket answers a cost: at once; with a denial; or after tokens have been requested. */
+export type Admission = "ADMITTED" | "DENIED" | "UNKNOWN";
+
+/**
+ * What this node knows of the bucket of one limit (docs/limits.md): tokens that it has leased, and a level below which the shared bucket cannot
+ * be. It is told the time, in monotonic milliseconds, and requests nothing itself.
+ */
+export class Bucket {
+  /** Of the shared bucket. */
+  readonly name: string;
+  readonly limit: RateLimit;
+  /** Tokens per millisecond. */
+  readonly rate: number;
+  readonly #lifetime: number;
+  /** The oldest first. */
+  #leases: Lease[] = [];
+  /** The level of the shared bucket at `#levelTime`; null: unknown. */
+  #level: number | null = null;
+  #levelTime = 0;
+  /** Until when nothing is requested. */
+  #pauseEnd = 0;
+  /** Tokens that were spent without a lease, and are not known to be charged. */
+  #debt = 0;
+  /** Whether it waits for an answer of the shared bucket, or to be asked about. */
+  isRequested = false;
+  /** Costs presented in the current half of a lifetime, and in the one before. */
+  #half = 0;
+  #demand = 0;
+  #demandBefore = 0;
+
+  constructor(name: string, limit: RateLimit) {
+    this.name = name;
+    this.limit = limit;
+    this.rate = limit.quota / limit.window;
+    this.#lifetime = Math.min(limit.window * LIFETIME.part, LIFETIME.max);
+  }
+
+  /** Returns whether the limit is still the one of the bucket: what was leased by another one is void. */
+  isOf(limit: RateLimit): boolean {
+    const own = this.limit;
+    if (own === limit) return true;
+    const isSameBucket = own.quota === limit.quota && own.window === limit.window && own.burst === limit.burst;
+    return isSameBucket && own.enforcement === limit.enforcement && own.onOutage === limit.onOutage;
+  }
+
+  /** Counts a cost that is presented, whether it will be admitted or not. */
+  present(cost: number, now: number): void {
+    const half = Math.floor((2 * now) / this.#lifetime);
+    if (half !== this.#half) {
+      this.#demandBefore = half === this.#half + 1 ? this.#demand : 0;
+      [this.#half, this.#demand] = [half, 0];
+    }
+    this.#demand += cost;
+  }
+
+  /** Returns how a cost is answered. `nodes` is their number; null: unknown, so that nothing is admitted before it is charged. */
+  admission(cost: number, now: number, nodes: number | null): Admission {
+    if (cost === 0) return this.#level === null ? "UNKNOWN" : "ADMITTED";
+    if (this.#tokens(now) >= cost) return "ADMITTED";
+    if (this.retryAfter(cost, now) > 0) return "DENIED";
+    return this.#debt + cost <= this.#maxDebt(nodes) ? "ADMITTED" : "UNKNOWN";
+  }
+
+  #maxDebt(nodes: number | null): number {
+    const { enforcement, burst } = this.limit;
+    if (enforcement === "SHADOW") return burst;
+    return nodes === null ? 0 : Math.floor((DEBT_PART * burst) / (2 * nodes));
+  }
+
+  /** Spends an admitted cost. */
+  spend(cost: number, now: number): void {
+    if (this.#tokens(now) < cost) {
+      this.#debt += cost;
+      return;
+    }
+    let left = cost;
+    for (const lease of this.#leases) {
+      const taken = Math.min(lease.tokens, left);
+      lease.tokens -= taken;
+      left -= taken;
+    }
+  }
+
+  #tokens(now: number): number {
+    let first = this.#leases[0];
+    while (first !== undefined && (first.end <= now || first.tokens === 0)) {
+      this.#leases.shift();
+      first = this.#leases[0];
+    }
+    let sum = 0;
+    for (const { tokens } of this.#leases) sum += tokens;
+    return sum;
+  }
+
+  /** Returns the milliseconds for which a cost is certainly not admitted; 0: it may be; infinite: it is larger than the bucket. */
+  retryAfter(cost: number, now: number): number {
+    const { burst } = this.limit;
+    if (cost > burst) return Number.POSITIVE_INFINITY;
+    const level = (this.#levelAt(now) ?? 0) + this.#debt;
+    return Math.max((level + cost - burst) / this.rate, this.#pauseEnd - now, 0);
+  }
+
+  /** No other node can have drained the shared bucket further. */
+  #levelAt(now: number): number | null {
+    return this.#level === null ? null : Math.max(0, this.#level - this.rate * (now - this.#levelTime));
+  }
+
+  /** Returns whether tokens should be requested before they are needed, or what was spent charged. */
+  wantsMore(now: number, nodes: number | null): boolean {
+    if (this.#debt > 0) return true;
+    const batch = this.#batch(now, nodes);
+    return batch > 0 && 2 * this.#tokens(now) <= batch && this.retryAfter(1, now) === 0;
+  }
+
+  /** Returns what to request now, if costs wait for this many tokens. */
+  request(waiting: number, now: number, nodes: number | null): Requested {
+    return { wanted: waiting + this.#batch(now, nodes), owed: this.#debt };
+  }
+
+  /**
+   * Returns the tokens to lease beyond those that wait: what will be used within half their lifetime, or within all of it while the bucket is
+   * far from empty, so that those that expire unused deny nobody.
+   */
+  #batch(now: number, nodes: number | null): number {
+    const { burst } = this.limit;
+    const demand = this.#expected(now);
+    const free = burst - (this.#levelAt(now) ?? burst);
+    const parts = free > 8 * demand ? 2 : 1;
+    if (parts * demand < MIN_BATCH) return 0;
+    return Math.min(parts * demand, Math.floor(burst / (2 * (nodes ?? 1))));
+  }
+
+  /** Takes a grant for what `request` has returned at `sent`. */
+  take({ granted, level }: Grant, { wanted, owed }: Requested, sent: number, now: number): void {
+    this.#debt -= owed;
+    [this.#level, this.#levelTime] = [level, sent];
+    if (granted > 0) this.#leases.push({ tokens: granted, end: sent + this.#lifetime });
+    if (granted < wanted && this.#isExceeded(now))
+      this.#pauseEnd = now + Math.min(MAX_PAUSE, this.limit.burst / 2 / this.rate);
+  }
+
+  /** Returns whether more is presented than the limit admits in the long run. */
+  #isExceeded(now: number): boolean {
+    return this.#expected(now) > (this.rate * this.#lifetime) / 2;
+  }
+
+  /** Returns the cost that is expected in half a lifetime. */
+  #expected(now: number): number {
+    const halves = Math.floor((2 * now) / this.#lifetime) - this.#half;
+    return halves === 0 ? Math.max(this.#demand, this.#demandBefore) : halves === 1 ? this.#demand : 0;
+  }
+
+  /** Whether it must be kept. */
+  get isBusy(): boolean {
+    return this.#debt > 0 || this.isRequested;
+  }
+
+  /** Returns whether nothing would be lost with the bucket. */
+  isIdle(now: number): boolean {
+    return !this.isBusy && this.#tokens(now) === 0 && this.retryAfter(1, now) === 0;
+  }
+
+  /** Returns the state after a verification of this cost, at `time` in milliseconds since the epoch. */
+  status(cost: number, isExceeded: boolean, now: number, time: number): LimitStatus {
+    const { limit, rate } = this;
+    const level = this.#levelAt(now);
+    const used = level === null ? null : Math.max(0, level + this.#debt - this.#tokens(now));
+    const retryAfter = this.retryAfter(cost, now);
+    return {
+      limit,
+      remaining: used === null ? null : Math.max(0, Math.floor(limit.burst - used)),
+      resetTime: used === null ? null : time + used / rate,
+      retryAfter: isExceeded && Number.isFinite(retryAfter) ? retryAfter : null,
+      isExceeded,
+    };
+  }
+}

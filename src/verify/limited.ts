@@ -1,0 +1,12 @@
+import type { Charged } from "../domain/rate-limit.ts";
+import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
+
+/** Returns the verdict on a valid credential whose key has limits, by what charging them has resulted in. */
+export function limited(credential: Valid, { statuses, denied }: Charged): Verdict {
+  if (statuses.length > 0) credential.limits = statuses;
+  if (denied === null) return credential;
+  const { limit, retryAfter } = denied;
+  const remedy = retryAfter === null ? "the cost exceeds its burst" : `retry after ${Math.ceil(retryAfter / 1000)} s`;
+  const message = `the limit "${limit.name}" is exceeded; ${remedy}`;
+  return { ...invalid("RATE_LIMITED", message, credential.keyId), credential, limits: statuses };
+}
