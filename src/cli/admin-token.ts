@@ -57,7 +57,7 @@ export async function createAdminToken(options: AdminTokenOptions): Promise<void
     outputSecret(options, async () => {
       const lifetimes = lifetimesFor(ttl, keys.lifetimes);
       const input = parseValid(CreateIssuedApiKeyRequestSchema, request, () =>
-        parseNewIssue({ ...keys, lifetimes }, { ...request, rateLimits: [] }),
+        parseNewIssue({ ...keys, lifetimes }, { ...request, rateLimits: [], quotas: [] }),
       );
       const { key, secret } = await issueKey(keys, operator(), input);
       await writeServerLog(database, "admin token created", { key_id: key.keyId, scopes: key.scopes });

@@ -10,7 +10,8 @@ export type ChangeVerb =
   | "disable"
   | "enable"
   | "delete"
-  | "adopt";
+  | "adopt"
+  | "adjustQuota";
 
 /** One committed change of one key. A bulk import makes one for each key that it stores. */
 export interface Change {

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from "uuid";
 import { equalBytes } from "../lib/bytes.ts";
 import type { Random } from "../lib/random.ts";
 import { invalidArgument } from "./errors.ts";
-import type { RateLimit } from "./rate-limit.ts";
+import type { Quota, RateLimit } from "./rate-limit.ts";
 import type { HashAlgorithm, RawKeyHash } from "./raw-key-hash.ts";
 
 export const KEY_KINDS = ["issued", "imported"] as const;
@@ -37,6 +37,8 @@ export interface VerifiableKey {
   readonly restrictedToActorIds: readonly string[] | null;
   /** The limits on its verifications, at least one; null: it has none. */
   readonly rateLimits: readonly RateLimit[] | null;
+  /** The same of its quotas. */
+  readonly quotas: readonly Quota[] | null;
 }
 
 /** A key without secrets or hashes: safe to return to a caller. */

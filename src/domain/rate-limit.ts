@@ -1,5 +1,6 @@
 import { parseDuration } from "./duration.ts";
 import { checkAll, type FieldViolation, invalidArgument, invalidArguments } from "./errors.ts";
+import { type TimestampValue, toMilliseconds } from "./expiry.ts";
 
 export const ENFORCEMENTS = ["ENFORCED", "SHADOW"] as const;
 export const OUTAGE_POLICIES = ["DENY", "ALLOW"] as const;
@@ -20,6 +21,39 @@ export interface RateLimit {
   readonly onOutage: (typeof OUTAGE_POLICIES)[number];
 }
 
+export const PERIODS = ["DAY", "WEEK", "MONTH", "YEAR"] as const;
+
+/** A limit on the verifications of a key in each period of the calendar. */
+export interface Quota {
+  /** Unique among the limits of a key. */
+  readonly name: string;
+  readonly limit: number;
+  readonly period: (typeof PERIODS)[number];
+  /** The begin of a period, in milliseconds since the epoch. */
+  readonly anchorTime: number;
+  /** When what is used of it was last adjusted, in milliseconds since the epoch; null: never. */
+  readonly adjustTime: number | null;
+}
+
+export type Limit = RateLimit | Quota;
+
+export function isQuota(limit: Limit): limit is Quota {
+  return "period" in limit;
+}
+
+export function isRateLimit(limit: Limit): limit is RateLimit {
+  return !isQuota(limit);
+}
+
+/** Returns the rate limits and the quotas of a key; null: it has none. */
+export function limitsOf(key: {
+  readonly rateLimits: readonly RateLimit[] | null;
+  readonly quotas: readonly Quota[] | null;
+}) {
+  const { rateLimits, quotas } = key;
+  return rateLimits === null ? quotas : quotas === null ? rateLimits : [...rateLimits, ...quotas];
+}
+
 /** What a verification costs by the limit of this name; 0: the limit is read only. */
 export interface Charge {
   readonly name: string;
@@ -28,7 +62,7 @@ export interface Charge {
 
 /** The state of a limit after a verification. */
 export interface LimitStatus {
-  readonly limit: RateLimit;
+  readonly limit: Limit;
   /** Tokens left, by what this node knows; null: unknown, because the cost will be charged later. */
   readonly remaining: number | null;
   /** When nothing will be used of it, in milliseconds since the epoch; null: unknown. */
@@ -73,7 +107,14 @@ const MAX_TOKENS = 1_000_000_000;
  * @example checkRateLimits([{ name: "requests", quota: 60, window: "1m", … }], "rate_limits")
  */
 export function checkRateLimits(inputs: readonly RateLimitInput[], field: string): readonly RateLimit[] | null {
-  const limits = checkAll(...inputs.map((input, index) => () => checkRateLimit(input, `${field}[${index}]`)));
+  return uniqueByName(
+    checkAll(...inputs.map((input, index) => () => checkRateLimit(input, `${field}[${index}]`))),
+    field,
+  );
+}
+
+/** Returns limits; null for none. Throws `INVALID_ARGUMENT` if two have one name. */
+function uniqueByName<L extends Limit>(limits: readonly L[], field: string): readonly L[] | null {
   const repeated: FieldViolation[] = limits.flatMap(({ name }, index) => {
     if (limits.findIndex((other) => other.name === name) === index) return [];
     return [{ field: `${field}[${index}].name`, description: "is used twice", reason: "DUPLICATE_FIELD" }];
@@ -82,15 +123,39 @@ export function checkRateLimits(inputs: readonly RateLimitInput[], field: string
   return limits.length === 0 ? null : limits;
 }
 
+/** A quota as a request has it. */
+export interface QuotaInput extends Pick<Quota, "name" | "limit" | "period"> {
+  readonly anchorTime?: TimestampValue | undefined;
+}
+
+/** 1 January 2001 was a Monday. */
+const CALENDAR_ANCHOR = Date.UTC(2001, 0, 1);
+
+/** Returns the quotas of a key; null: it has none. Throws `INVALID_ARGUMENT` with every invalid field. */
+export function checkQuotas(inputs: readonly QuotaInput[], field: string): readonly Quota[] | null {
+  return uniqueByName(checkAll(...inputs.map((input, index) => () => checkQuota(input, `${field}[${index}]`))), field);
+}
+
+function checkQuota({ name, limit, period, anchorTime }: QuotaInput, field: string): Quota {
+  const [, , anchor] = checkAll(
+    () => requireName(name, `${field}.name`),
+    () => requireTokens(limit, `${field}.limit`),
+    () => (anchorTime === undefined ? CALENDAR_ANCHOR : toMilliseconds(anchorTime, `${field}.anchor_time`)),
+  );
+  return { name, limit, period, anchorTime: anchor, adjustTime: null };
+}
+
+function requireName(name: string, field: string): void {
+  const rule = "must be 1 to 63 characters of a-z, 0-9, _, . and -, the first one a letter";
+  if (!NAME.test(name)) throw invalidArgument(field, rule, "INVALID_CHARACTER");
+}
+
 function checkRateLimit({ window: text, ...limit }: RateLimitInput, field: string): RateLimit {
   const { name, quota, burst = quota } = limit;
   const [, , , window] = checkAll(
-    () => {
-      const rule = "must be 1 to 63 characters of a-z, 0-9, _, . and -, the first one a letter";
-      if (!NAME.test(name)) throw invalidArgument(`${field}.name`, rule, "INVALID_CHARACTER");
-    },
+    () => requireName(name, `${field}.name`),
     () => requireTokens(quota, `${field}.quota`),
-    () => requireTokens(burst, `${field}.burst`),
+    () => limit.burst !== undefined && requireTokens(burst, `${field}.burst`),
     () => parseDuration(text, `${field}.window`, WINDOW_BOUNDS),
   );
   if ((burst / quota) * window > MAX_REFILL)

@@ -16,6 +16,10 @@ const [SCOPE_BYTES, ENTRY_BYTES] = [3, 10];
 /** A limit of a key, or its state in a verdict, without its name, which is ASCII. */
 const LIMIT_BYTES = 66;
 
+interface Named {
+  readonly name: string;
+}
+
 /** The fields of a key or verdict whose sizes vary. */
 type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
   readonly name?: string;
@@ -26,14 +30,17 @@ type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
   readonly disabledBy?: string | null;
   readonly allowedCidrs?: readonly string[] | null;
   readonly restrictedToActorIds?: readonly string[] | null;
-  readonly rateLimits?: readonly { readonly name: string }[] | null;
+  readonly rateLimits?: readonly Named[] | null;
+  readonly quotas?: readonly Named[] | null;
+  /** The states of limits in a verdict. */
+  readonly limits?: readonly Named[] | null;
   /** Present in the results of imports. */
   readonly warnings?: readonly string[];
 };
 
 /** Returns an upper bound of the bytes of a key or verdict in a response. */
 export function responseSize(sized: Sized): number {
-  const { scopes, metadata, allowedCidrs, restrictedToActorIds, rateLimits, warnings, ...texts } = sized;
+  const { scopes, metadata, allowedCidrs, restrictedToActorIds, warnings, ...texts } = sized;
   let bytes = FIXED_BYTES;
   const { revocationDescription, disableReason, createdBy, revokedBy, disabledBy } = texts;
   for (const text of [
@@ -50,7 +57,9 @@ export function responseSize(sized: Sized): number {
   // Scopes and CIDR blocks are ASCII.
   for (const scope of scopes) bytes += SCOPE_BYTES + scope.length;
   for (const cidr of allowedCidrs ?? []) bytes += SCOPE_BYTES + cidr.length;
-  for (const limit of rateLimits ?? []) bytes += LIMIT_BYTES + limit.name.length;
+  const { rateLimits, quotas, limits } = sized;
+  for (const limit of [...(rateLimits ?? []), ...(quotas ?? []), ...(limits ?? [])])
+    bytes += LIMIT_BYTES + limit.name.length;
   for (const warning of warnings ?? []) bytes += SCOPE_BYTES + Buffer.byteLength(warning);
   for (const actorId of restrictedToActorIds ?? []) bytes += SCOPE_BYTES + Buffer.byteLength(actorId);
   for (const key in metadata) bytes += ENTRY_BYTES + Buffer.byteLength(key) + Buffer.byteLength(metadata[key] ?? "");

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../lib/json.ts";
 import type { VerifiableKey } from "./key.ts";
-import type { LimitStatus, RateLimit } from "./rate-limit.ts";
+import type { Limit, LimitStatus } from "./rate-limit.ts";
 
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
 
@@ -17,6 +17,7 @@ export const REJECTION_REASONS = [
   "AUDIENCE_MISMATCH",
   "INSUFFICIENT_SCOPE",
   "RATE_LIMITED",
+  "QUOTA_EXCEEDED",
   "INTERNAL",
 ] as const;
 
@@ -56,8 +57,8 @@ export interface Valid extends VerdictBase {
   readonly keyId: string;
   readonly credentialType: CredentialType;
   readonly key: VerifiableKey;
-  /** The limits of the key. */
-  readonly rateLimits: readonly RateLimit[] | null;
+  /** The rate limits and quotas of the key. */
+  readonly keyLimits: readonly Limit[] | null;
   /** The version of the key's secret that the credential is or was derived from. */
   readonly secretVersion: number;
   /** Effective scopes: for a token, its scopes that its key still has. */
@@ -78,7 +79,7 @@ export interface Invalid extends VerdictBase {
   readonly keyId: string | null;
   /**
    * For a credential that is authentic and of a key in force, but not accepted here: `DISABLED`, `IP_NOT_ALLOWED`, `AUDIENCE_MISMATCH`,
-   * `INSUFFICIENT_SCOPE` and `RATE_LIMITED`.
+   * `INSUFFICIENT_SCOPE`, `RATE_LIMITED` and `QUOTA_EXCEEDED`.
    */
   readonly credential?: Valid;
   /** For `INSUFFICIENT_SCOPE`: the required scopes that the credential does not have. */

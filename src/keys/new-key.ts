@@ -1,11 +1,18 @@
 import { checkReservedScopes } from "../domain/admin-scopes.ts";
 import { checkAll, fieldError } from "../domain/errors.ts";
-import { type Expiry, type ExpiryInput, newExpiry, timeOf } from "../domain/expiry.ts";
+import { type Expiry, type ExpiryInput, newExpiry, type TimestampValue, timeOf } from "../domain/expiry.ts";
 import { checkIpRestriction, type IpRestriction } from "../domain/ip-restriction.ts";
 import type { ApiKey } from "../domain/key.ts";
 import { checkMetadata } from "../domain/limits.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
-import { checkRateLimits, type RateLimit, type RateLimitInput } from "../domain/rate-limit.ts";
+import {
+  checkQuotas,
+  checkRateLimits,
+  type Quota,
+  type QuotaInput,
+  type RateLimit,
+  type RateLimitInput,
+} from "../domain/rate-limit.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
 import { assertActorAllowed, assertCanGrant } from "./authorization.ts";
@@ -20,6 +27,7 @@ export interface NewKeyInput extends ExpiryInput {
   /** Undefined: the key is accepted from any address. */
   readonly ipRestriction?: IpRestriction | undefined;
   readonly rateLimits?: readonly RateLimitInput[];
+  readonly quotas?: readonly QuotaInput[];
   readonly requestId?: string | undefined;
   /** For an admin token: the actors to which it is restricted; none: it is not restricted. */
   readonly restrictedToActorIds?: readonly string[];
@@ -30,8 +38,7 @@ export interface ParsedNewKey extends NewKeyInput {
   readonly expiry: Expiry;
   /** Canonical CIDR blocks; null: any address. */
   readonly allowedCidrs: readonly string[] | null;
-  /** Null: none. */
-  readonly limits: readonly RateLimit[] | null;
+  readonly keyLimits: { readonly rateLimits: readonly RateLimit[] | null; readonly quotas: readonly Quota[] | null };
 }
 
 /** Throws `INVALID_ARGUMENT` with every invalid field. */
@@ -39,14 +46,15 @@ export function parseNewKey<I extends NewKeyInput>(
   { clock, lifetimes }: Pick<KeysContext, "clock" | "lifetimes">,
   input: I,
 ): I & ParsedNewKey {
-  const [, , expiry, allowedCidrs, limits] = checkAll(
+  const [, , expiry, allowedCidrs, rateLimits, quotas] = checkAll(
     () => checkReservedScopes(input.scopes, "scopes"),
     () => checkMetadata(input.metadata, "metadata"),
     () => newExpiry(input, lifetimes, clock.now()),
     () => checkIpRestriction(input.ipRestriction, "ip_restriction"),
     () => checkRateLimits(input.rateLimits ?? [], "rate_limits"),
+    () => checkQuotas(input.quotas ?? [], "quotas"),
   );
-  return { ...input, expiry, allowedCidrs, limits };
+  return { ...input, expiry, allowedCidrs, keyLimits: { rateLimits, quotas } };
 }
 
 /** Returns the key to store, which is created at `now` (milliseconds), if the principal may create it. */
@@ -78,7 +86,7 @@ export function newStoredKey(
     disableReason: null,
     allowedCidrs: input.allowedCidrs,
     restrictedToActorIds: restrictionOf(input),
-    rateLimits: input.limits,
+    ...input.keyLimits,
     createdBy: callerName(principal),
     revokedBy: null,
     disabledBy: null,
@@ -119,15 +127,24 @@ function fingerprintOf(input: NewKeyInput, { rawKey, ...later }: RequestSource, 
 
 /** Returns the fields that release 0.2 does not know. Without them a fingerprint is what 0.2 stored, so that its requests can be retried. */
 function laterFields(input: NewKeyInput, ofSource: Readonly<Record<string, unknown>>): unknown[] {
-  const { ipRestriction, expireTime, rateLimits } = input;
+  const { ipRestriction, expireTime, rateLimits, quotas } = input;
   const fields = {
     ip_restriction: ipRestriction?.allowedCidrs,
-    expire_time: expireTime && `${expireTime.seconds}.${expireTime.nanos}`,
+    expire_time: expireTime && timeText(expireTime),
     restricted_to_actor_ids: restrictionOf(input) ?? undefined,
-    rate_limits: rateLimits === undefined || rateLimits.length === 0 ? undefined : rateLimits,
+    rate_limits: nonEmpty(rateLimits),
+    quotas: nonEmpty(quotas)?.map(({ anchorTime, ...quota }) => [quota, anchorTime && timeText(anchorTime)]),
     ...ofSource,
   };
   return Object.entries(fields).filter(([, value]) => value !== undefined);
+}
+
+function nonEmpty<T>(list: readonly T[] = []): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+function timeText({ seconds, nanos }: TimestampValue): string {
+  return `${seconds}.${nanos}`;
 }
 
 /** Returns the actors to which a key is restricted; null: it is not. */

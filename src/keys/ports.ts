@@ -2,7 +2,7 @@ import type { SecretPrefix } from "../credential/format.ts";
 import type { Lifetimes } from "../domain/expiry.ts";
 import type { ApiKey, KeyKind, RevocationReason, SecretDigest, StoredKey } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import type { RateLimit } from "../domain/rate-limit.ts";
+import type { Quota, RateLimit } from "../domain/rate-limit.ts";
 import type { RawKeyHash } from "../domain/raw-key-hash.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import type { Valid } from "../domain/verdict.ts";
@@ -93,6 +93,8 @@ export interface KeyUpdate {
   readonly allowedCidrs?: readonly string[] | null;
   /** Null: none. */
   readonly rateLimits?: readonly RateLimit[] | null;
+  /** Null: none. */
+  readonly quotas?: readonly Quota[] | null;
   /** Immutable. */
   readonly actorId?: string;
   /** Immutable. */
@@ -127,6 +129,7 @@ export interface Revocation {
 export type KeyMutation =
   | ({ readonly verb: "update" } & KeyUpdate)
   | ({ readonly verb: "rotate" } & Rotation)
+  | { readonly verb: "adjustQuota"; readonly quota: string; readonly delta: number }
   | ({ readonly verb: "revoke" } & Revocation)
   | { readonly verb: "disable"; readonly reason: string | null }
   | { readonly verb: "enable" }

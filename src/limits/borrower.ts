@@ -1,8 +1,8 @@
 import { KeyholdError } from "../domain/errors.ts";
 import type { Monotonic } from "../lib/clock.ts";
 import { withTimeout } from "../lib/with-timeout.ts";
-import type { Bucket, Requested } from "./bucket.ts";
 import type { GrantTokens } from "./grants.ts";
+import type { SharedBucket } from "./shared-bucket.ts";
 
 export interface BorrowerOptions {
   readonly grantTokens: GrantTokens;
@@ -20,7 +20,7 @@ export interface BorrowerStats {
 
 /** A bucket to ask about, and the verifications that wait for the answer. */
 interface Inquiry {
-  readonly bucket: Bucket;
+  readonly bucket: SharedBucket;
   /** The sum of their costs. */
   waiting: number;
   readonly answer: PromiseWithResolvers<void>;
@@ -45,7 +45,7 @@ const MAX_STATEMENTS = 2;
 export class Borrower {
   readonly stats: BorrowerStats = { statements: 0, requests: 0, tokens: 0, owed: 0 };
   readonly #options: BorrowerOptions;
-  readonly #queue = new Map<Bucket, Inquiry>();
+  readonly #queue = new Map<SharedBucket, Inquiry>();
   /** Names of the buckets that a statement asks about. */
   readonly #inFlight = new Set<string>();
   #statements = 0;
@@ -57,7 +57,7 @@ export class Borrower {
   }
 
   /** Resolves when this many tokens have been requested after the call. Rejects if the database does not answer. */
-  borrow(bucket: Bucket, cost: number): Promise<void> {
+  borrow(bucket: SharedBucket, cost: number): Promise<void> {
     const inquiry = this.#enqueue(bucket);
     inquiry.waiting += cost;
     this.#schedule();
@@ -65,7 +65,7 @@ export class Borrower {
   }
 
   /** Asks about a bucket soon. */
-  note(bucket: Bucket): void {
+  note(bucket: SharedBucket): void {
     if (bucket.isRequested) return;
     this.#enqueue(bucket);
     this.#delay(DELAY);
@@ -78,7 +78,7 @@ export class Borrower {
     await Promise.all(answers);
   }
 
-  #enqueue(bucket: Bucket): Inquiry {
+  #enqueue(bucket: SharedBucket): Inquiry {
     const queued = this.#queue.get(bucket);
     if (queued !== undefined) return queued;
     const inquiry = { bucket, waiting: 0, answer: Promise.withResolvers<void>() };
@@ -138,7 +138,7 @@ export class Borrower {
       for (const { answer } of inquiries) answer.reject(error);
     };
     try {
-      const granting = grantTokens(asked.map(({ bucket, requested }) => requestOf(bucket, requested)));
+      const granting = grantTokens(asked.map(({ requested }) => requested));
       void withTimeout(granting, PATIENCE, () => reject(late())).catch(() => undefined);
       const grants = await granting;
       const now = monotonic();
@@ -164,17 +164,13 @@ export class Borrower {
     this.stats.owed += owed;
   }
 
-  #end(bucket: Bucket): void {
+  #end(bucket: SharedBucket): void {
     this.#inFlight.delete(bucket.name);
     bucket.isRequested = this.#queue.has(bucket);
     if (!bucket.isBusy) return;
     this.#enqueue(bucket);
     this.#delay(RETRY_DELAY);
   }
-}
-
-function requestOf({ name, limit: { burst }, rate }: Bucket, { wanted, owed }: Requested) {
-  return { bucket: name, burst, rate, wanted, owed };
 }
 
 function late(): KeyholdError {

@@ -1,5 +1,7 @@
 import type { LimitStatus, RateLimit } from "../domain/rate-limit.ts";
-import type { Grant } from "./grants.ts";
+import { Demand } from "./demand.ts";
+import type { Grant, GrantRequest, Requested } from "./grants.ts";
+import type { Admission, SharedBucket } from "./shared-bucket.ts";
 
 /** Tokens may be spent for this part of the window, at most this long (milliseconds) after they were requested. */
 const LIFETIME = { part: 0.05, max: 1_000 };
@@ -22,22 +24,11 @@ interface Lease {
   readonly end: number;
 }
 
-/** What is requested of the shared bucket. */
-export interface Requested {
-  /** Tokens to lease. */
-  readonly wanted: number;
-  /** Tokens to charge. */
-  readonly owed: number;
-}
-
-/** How a bucket answers a cost: at once; with a denial; or after tokens have been requested. */
-export type Admission = "ADMITTED" | "DENIED" | "UNKNOWN";
-
 /**
- * What this node knows of the bucket of one limit (docs/limits.md): tokens that it has leased, and a level below which the shared bucket cannot
- * be. It is told the time, in monotonic milliseconds, and requests nothing itself.
+ * The bucket of a rate limit (docs/limits.md): tokens that this node has leased, and a level below which the shared bucket cannot be. It admits a
+ * small debt before it is charged.
  */
-export class Bucket {
+export class Bucket implements SharedBucket {
   /** Of the shared bucket. */
   readonly name: string;
   readonly limit: RateLimit;
@@ -55,16 +46,15 @@ export class Bucket {
   #debt = 0;
   /** Whether it waits for an answer of the shared bucket, or to be asked about. */
   isRequested = false;
-  /** Costs presented in the current half of a lifetime, and in the one before. */
-  #half = 0;
-  #demand = 0;
-  #demandBefore = 0;
+  /** In half a lifetime. */
+  readonly #demand: Demand;
 
   constructor(name: string, limit: RateLimit) {
     this.name = name;
     this.limit = limit;
     this.rate = limit.quota / limit.window;
     this.#lifetime = Math.min(limit.window * LIFETIME.part, LIFETIME.max);
+    this.#demand = new Demand(this.#lifetime / 2);
   }
 
   /** Returns whether the limit is still the one of the bucket: what was leased by another one is void. */
@@ -77,12 +67,7 @@ export class Bucket {
 
   /** Counts a cost that is presented, whether it will be admitted or not. */
   present(cost: number, now: number): void {
-    const half = Math.floor((2 * now) / this.#lifetime);
-    if (half !== this.#half) {
-      this.#demandBefore = half === this.#half + 1 ? this.#demand : 0;
-      [this.#half, this.#demand] = [half, 0];
-    }
-    this.#demand += cost;
+    this.#demand.add(cost, now);
   }
 
   /** Returns how a cost is answered. `nodes` is their number; null: unknown, so that nothing is admitted before it is charged. */
@@ -94,8 +79,8 @@ export class Bucket {
   }
 
   #maxDebt(nodes: number | null): number {
-    const { enforcement, burst } = this.limit;
-    if (enforcement === "SHADOW") return burst;
+    const { burst } = this.limit;
+    if (this.isShadow) return burst;
     return nodes === null ? 0 : Math.floor((DEBT_PART * burst) / (2 * nodes));
   }
 
@@ -145,8 +130,10 @@ export class Bucket {
   }
 
   /** Returns what to request now, if costs wait for this many tokens. */
-  request(waiting: number, now: number, nodes: number | null): Requested {
-    return { wanted: waiting + this.#batch(now, nodes), owed: this.#debt };
+  request(waiting: number, now: number, nodes: number | null): GrantRequest {
+    const { name: bucket, rate } = this;
+    const wanted = waiting + this.#batch(now, nodes);
+    return { bucket, burst: this.limit.burst, rate, wanted, owed: this.#debt };
   }
 
   /**
@@ -155,7 +142,7 @@ export class Bucket {
    */
   #batch(now: number, nodes: number | null): number {
     const { burst } = this.limit;
-    const demand = this.#expected(now);
+    const demand = this.#demand.expected(now);
     const free = burst - (this.#levelAt(now) ?? burst);
     const parts = free > 8 * demand ? 2 : 1;
     if (parts * demand < MIN_BATCH) return 0;
@@ -173,13 +160,20 @@ export class Bucket {
 
   /** Returns whether more is presented than the limit admits in the long run. */
   #isExceeded(now: number): boolean {
-    return this.#expected(now) > (this.rate * this.#lifetime) / 2;
+    return this.#demand.expected(now) > (this.rate * this.#lifetime) / 2;
   }
 
-  /** Returns the cost that is expected in half a lifetime. */
-  #expected(now: number): number {
-    const halves = Math.floor((2 * now) / this.#lifetime) - this.#half;
-    return halves === 0 ? Math.max(this.#demand, this.#demandBefore) : halves === 1 ? this.#demand : 0;
+  /** Tokens expire too soon. */
+  release(): null {
+    return null;
+  }
+
+  get isShadow(): boolean {
+    return this.limit.enforcement === "SHADOW";
+  }
+
+  get allowsOutage(): boolean {
+    return this.limit.onOutage === "ALLOW";
   }
 
   /** Whether it must be kept. */

@@ -1,20 +1,24 @@
-import type { Charge, Charged, LimitStatus, RateLimit } from "../domain/rate-limit.ts";
+import { type Charge, type Charged, isQuota, isRateLimit, type Limit, type LimitStatus } from "../domain/rate-limit.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { Borrower, type BorrowerOptions, type BorrowerStats } from "./borrower.ts";
-import { type Admission, Bucket } from "./bucket.ts";
+import { Bucket } from "./bucket.ts";
+import type { ReturnTokens } from "./grants.ts";
+import { QuotaBucket } from "./quota-bucket.ts";
+import type { Admission, SharedBucket } from "./shared-bucket.ts";
 
 export interface LimiterOptions extends BorrowerOptions {
+  readonly returnTokens: ReturnTokens;
   readonly clock: Clock;
   /** Called for each limit that is checked: whether it denies the verification, or would, were it enforced. */
-  readonly onOutcome?: (limit: RateLimit, isExceeded: boolean) => void;
+  readonly onOutcome?: (limit: Limit, isExceeded: boolean) => void;
   /** Called for each verification that a limit admits because the database is unreachable. */
   readonly onOutage?: (error: unknown) => void;
 }
 
 /** A limit of a key as its bucket, and what a verification costs by it. */
 interface Item {
-  readonly bucket: Bucket;
+  readonly bucket: SharedBucket;
   readonly cost: number;
   admission: Admission;
 }
@@ -35,7 +39,7 @@ const MAX_WAITS = 3;
 export class Limiter {
   readonly #options: LimiterOptions;
   readonly #borrower: Borrower;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new Map<string, SharedBucket>();
   #swept = Number.NEGATIVE_INFINITY;
 
   constructor(options: LimiterOptions) {
@@ -57,22 +61,26 @@ export class Limiter {
    * Checks all limits of a key, and charges all of them if they admit the verification. Synchronous unless tokens have to be requested first.
    * Rejects if the database does not grant any, and a limit denies verifications then.
    */
-  charge(keyId: string, limits: readonly RateLimit[], charges: readonly Charge[] = []): MaybePromise<Charged> {
+  charge(keyId: string, limits: readonly Limit[], charges: readonly Charge[] = []): MaybePromise<Charged> {
     const now = this.#options.monotonic();
     const items: Item[] = [];
     for (const limit of limits) {
-      const cost = charges.find(({ name }) => name === limit.name)?.cost ?? (limit.onDemand ? undefined : 1);
+      const cost =
+        charges.find(({ name }) => name === limit.name)?.cost ?? (isRateLimit(limit) && limit.onDemand ? undefined : 1);
       if (cost === undefined) continue;
-      const bucket = this.#bucketOf(`key/${keyId}/${limit.name}`, limit, now);
+      const bucket = this.#bucketOf(`key/${keyId}/${limit.name}${isQuota(limit) ? "/quota" : ""}`, limit, now);
       bucket.present(cost, now);
       items.push({ bucket, cost, admission: "UNKNOWN" });
     }
     return this.#attempt(items, MAX_WAITS);
   }
 
-  /** Charges what was spent and is not charged yet. */
-  flush(): Promise<void> {
-    return this.#borrower.flush();
+  /** Charges what was spent and is not charged yet, and returns tokens of quotas that are not used; all of them if the node stops. */
+  async flush(isStopping: boolean): Promise<void> {
+    await this.#borrower.flush();
+    const now = this.#options.monotonic();
+    const returns = [...this.#buckets.values()].flatMap((bucket) => bucket.release(now, isStopping) ?? []);
+    if (returns.length > 0) await this.#options.returnTokens(returns);
   }
 
   #attempt(items: readonly Item[], waits: number): MaybePromise<Charged> {
@@ -82,7 +90,7 @@ export class Limiter {
     const unknown: Item[] = [];
     for (const item of items) {
       item.admission = item.bucket.admission(item.cost, now, others);
-      if (item.admission === "ADMITTED" || item.bucket.limit.enforcement === "SHADOW") continue;
+      if (item.admission === "ADMITTED" || item.bucket.isShadow) continue;
       if (item.admission === "DENIED" || waits === 0) isDenied = true;
       else unknown.push(item);
     }
@@ -96,7 +104,7 @@ export class Limiter {
       try {
         await this.#borrower.borrow(item.bucket, item.cost);
       } catch (error) {
-        if (item.bucket.limit.onOutage === "DENY") throw error;
+        if (!item.bucket.allowsOutage) throw error;
         this.#options.onOutage?.(error);
         unlimited.add(item);
       }
@@ -119,16 +127,16 @@ export class Limiter {
       statuses.push(status);
       this.#options.onOutcome?.(bucket.limit, isExceeded);
       if (!isExceeded && bucket.wantsMore(now, nodes)) this.#borrower.note(bucket);
-      if (isExceeded && bucket.limit.enforcement === "ENFORCED") denied = longer(denied, status);
+      if (isExceeded && !bucket.isShadow) denied = longer(denied, status);
     }
     return { statuses, denied };
   }
 
-  #bucketOf(name: string, limit: RateLimit, now: number): Bucket {
+  #bucketOf(name: string, limit: Limit, now: number): SharedBucket {
     const known = this.#buckets.get(name);
     if (known?.isOf(limit)) return known;
     this.#sweep(now);
-    const bucket = new Bucket(name, limit);
+    const bucket = isQuota(limit) ? new QuotaBucket(name, limit) : new Bucket(name, limit);
     this.#buckets.set(name, bucket);
     return bucket;
   }

@@ -77,7 +77,8 @@ export function createApi(
     verifyReserved: (caller, credential) =>
       verify(of(reserved(strict, reader), caller), credential, "default", undefined, caller),
     verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode, caller),
-    explain: (caller, subject, presentation) => explain(of(strict, caller), subject, presentation),
+    explain: (caller, subject, presentation) =>
+      explain(of({ ...strict, charge: context.charge }, caller), subject, presentation),
     jwks: signing.jwks,
     ...server,
   };

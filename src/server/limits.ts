@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import type { RateLimit } from "../domain/rate-limit.ts";
+import { isRateLimit, type Limit } from "../domain/rate-limit.ts";
 import { systemClock, systemMonotonic } from "../lib/clock.ts";
 import { Limiter } from "../limits/limiter.ts";
 import { type AnyFamily, Counts, counter, gauge } from "../observability/metrics/family.ts";
@@ -25,7 +25,7 @@ export class RateLimits {
     this.#resources = resources;
     const { membership } = resources.coherence;
     this.limiter = new Limiter({
-      grantTokens: resources.buckets.grantTokens,
+      ...{ grantTokens: resources.buckets.grantTokens, returnTokens: resources.buckets.returnTokens },
       nodes: () => membership.nodes,
       clock: systemClock,
       monotonic: systemMonotonic,
@@ -35,14 +35,14 @@ export class RateLimits {
   }
 
   /** Starts the jobs: what was spent is charged when the server stops, at the latest. */
-  start(jobs: Jobs): void {
+  start(jobs: Jobs, isStopping: () => boolean): void {
     jobs.start({
       name: "limits",
       interval: 1_000,
       failureMessage: "tokens that were spent could not be charged yet",
       runsAtStop: true,
       run: async () => {
-        await this.limiter.flush();
+        await this.limiter.flush(isStopping());
         this.#isOut = false;
       },
     });
@@ -81,9 +81,10 @@ export class RateLimits {
     ];
   }
 
-  #count({ name, enforcement }: RateLimit, isExceeded: boolean): void {
+  #count(limit: Limit, isExceeded: boolean): void {
+    const { name } = limit;
     if (!this.#names.has(name) && this.#names.size < MAX_NAMES) this.#names.add(name);
-    const denial = enforcement === "SHADOW" ? "shadow" : "denied";
+    const denial = isRateLimit(limit) && limit.enforcement === "SHADOW" ? "shadow" : "denied";
     this.#outcomes.add(this.#names.has(name) ? name : "other", isExceeded ? denial : "admitted");
   }
 

@@ -84,7 +84,7 @@ export async function serve(
   const counted = {
     ...context,
     charge: (key: Valid, charges?: readonly Charge[]) =>
-      rateLimits.limiter.charge(key.keyId, key.rateLimits ?? [], charges),
+      rateLimits.limiter.charge(key.keyId, key.keyLimits ?? [], charges),
     onVerdict: isCounting ? meters.onVerdict : () => {},
     onStale: staleVerdicts(config, resources, meters, logger),
   };
@@ -133,7 +133,7 @@ export async function serve(
     ...options,
   });
   const jobs = startJobs(config, resources, signing, lastUsed, meters, logger);
-  rateLimits.start(jobs);
+  rateLimits.start(jobs, () => isStopping);
   const webhooks = startWebhooks(jobs, config, resources, meters, logger);
   runWebhooks = webhooks.run;
   startAuditJob(jobs, feed, resources, meters, webhooks.run);

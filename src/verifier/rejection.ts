@@ -27,6 +27,7 @@ const MESSAGES: Readonly<Record<RejectionReason, string>> = {
   AUDIENCE_MISMATCH: "the credential is not for this service",
   INSUFFICIENT_SCOPE: "the credential lacks a required scope",
   RATE_LIMITED: "too many requests",
+  QUOTA_EXCEEDED: "the quota is used up",
   UNAVAILABLE: "the credential cannot be verified now",
 };
 

@@ -1,6 +1,7 @@
 import { mistakeIn } from "../credential/mistakes.ts";
 import { earlier } from "../domain/expiry.ts";
 import type { VerifiableRecord } from "../domain/key-lookup.ts";
+import { limitsOf } from "../domain/rate-limit.ts";
 import { type Invalid, invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 import { memoizable, memoizeFirst } from "../lib/memoize.ts";
 import { controlsOf, isFailure, present, STATE_CHECKS } from "./checks.ts";
@@ -51,7 +52,7 @@ export function credentialOf(
     keyId: key.keyId,
     credentialType,
     key,
-    rateLimits: key.rateLimits,
+    keyLimits: limitsOf(key),
     secretVersion: secret.version,
     scopes: token === null ? key.scopes : token.scopes.filter((scope) => key.scopes.includes(scope)),
     expireTime: earlier(token === null ? null : new Date(token.expireTime), earlier(secret.expireTime, key.expireTime)),

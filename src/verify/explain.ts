@@ -1,5 +1,6 @@
 import { classify } from "../credential/kinds.ts";
 import type { VerifiableKey } from "../domain/key.ts";
+import { isQuota, type LimitStatus } from "../domain/rate-limit.ts";
 import type { CredentialType, Invalid, Valid, Verdict } from "../domain/verdict.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
 import {
@@ -15,10 +16,11 @@ import type { Presentation, Verification, VerifyContext } from "./context.ts";
 import { credentialOf, isKeyOf, notFound } from "./evaluate.ts";
 import { identifiedSecret, type Loaded, withKey } from "./identified.ts";
 import { identify } from "./identify.ts";
+import { limited } from "./limited.ts";
 import { load } from "./load.ts";
 
 /** The checks of a verification, in the order in which it makes them. */
-export type CheckName = "FORMAT" | "SIGNATURE" | "EXISTENCE" | StateCheck["name"] | AccessCheck["name"];
+export type CheckName = "FORMAT" | "SIGNATURE" | "EXISTENCE" | StateCheck["name"] | AccessCheck["name"] | "LIMITS";
 
 /** One check of a verification with its result, and why. */
 export interface ExplainedCheck {
@@ -37,6 +39,8 @@ export interface Explanation {
   /** The key, if it was found. */
   readonly key: VerifiableKey | null;
   readonly checks: readonly ExplainedCheck[];
+  /** The limits of the key. */
+  readonly limits: readonly LimitStatus[];
 }
 
 /** Explains a credential, or the current secret of a key. Returns null if there is no such key. */
@@ -63,16 +67,16 @@ async function explainCredential(
   const mode = "no-store";
   const call: Verification = { context, mode, caller: undefined, isInBatch: false };
   const identified = await identify(context, credential);
-  if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null };
+  if ("valid" in identified) return { ...explainUnidentified(identified), credentialType, key: null, limits: [] };
   const first = [WELL_FORMED, signatureOf(credentialType)];
   const found = await load(call, credential, presentation, identified);
   const stored = "valid" in found ? null : found.stored;
   if ("valid" in found || stored === null || !isKeyOf(identified, stored)) {
     const verdict = notFound(credential);
     const absent = [failed("EXISTENCE", verdict), ...skipped(AFTER_EXISTENCE, "there is no key to check")];
-    return { verdict, credentialType, key: null, checks: [...first, ...absent] };
+    return { verdict, credentialType, key: null, checks: [...first, ...absent], limits: [] };
   }
-  return { ...explainKey(withKey(found.identified, stored), presentation, context.clock.now(), first), credentialType };
+  return { ...(await explainKey(context, withKey(found.identified, stored), presentation, first)), credentialType };
 }
 
 /** Explains the same for the current secret of a key. Returns null if there is no such key. */
@@ -87,10 +91,13 @@ async function explainKeyId(
   const identified = { ...identifiedSecret(keyId, secret === undefined ? [] : [secret.digest]), kind: null };
   const credentialType = stored.key.kind === "issued" ? "ISSUED_API_KEY" : "IMPORTED_API_KEY";
   const first = skipped(["FORMAT", "SIGNATURE"], "no credential was sent");
-  return { ...explainKey(withKey(identified, stored), presentation, context.clock.now(), first), credentialType };
+  return { ...(await explainKey(context, withKey(identified, stored), presentation, first)), credentialType };
 }
 
-const AFTER_EXISTENCE: readonly CheckName[] = [...STATE_CHECKS, ...ACCESS_CHECKS].map(({ name }) => name);
+const AFTER_EXISTENCE: readonly CheckName[] = [
+  ...[...STATE_CHECKS, ...ACCESS_CHECKS].map(({ name }) => name),
+  "LIMITS",
+];
 
 const WELL_FORMED = passed("FORMAT", "the credential is well-formed");
 
@@ -108,30 +115,63 @@ function signatureOf(credentialType: CredentialType): ExplainedCheck {
   return passed("SIGNATURE", "the credential was issued by this service and is unaltered");
 }
 
-function explainKey(
+async function explainKey(
+  context: VerifyContext,
   { identified, stored, secret }: Loaded,
   presentation: Presentation,
-  now: number,
   first: readonly ExplainedCheck[],
-): Omit<Explanation, "credentialType"> {
+): Promise<Omit<Explanation, "credentialType">> {
   const { key } = stored;
+  const now = context.clock.now();
   // For the checks that do not depend on the secret.
   const lost = { version: identified.token?.secretVersion ?? 0, expireTime: null };
   const credential = credentialOf(identified, stored, secret ?? lost);
-  const outcomes: [CheckName, Outcome][] = [
-    ...STATE_CHECKS.map(({ name, run }): [CheckName, Outcome] => [name, run(key, secret, identified, now)]),
-    ...ACCESS_CHECKS.map(({ name, run }): [CheckName, Outcome] => [
+  const outcomes: [keyof typeof DETAILS, Outcome][] = [
+    ...STATE_CHECKS.map(({ name, run }): [keyof typeof DETAILS, Outcome] => [name, run(key, secret, identified, now)]),
+    ...ACCESS_CHECKS.map(({ name, run }): [keyof typeof DETAILS, Outcome] => [
       name,
       run(controlsOf(credential), presentation, credential),
     ]),
   ];
-  const verdict = outcomes.map(([, outcome]) => outcome).find(isFailure) ?? credential;
+  const limits = await limitsOfKey(context, credential);
+  const limit = limits.find(isExceeded);
+  const rejection = outcomes.map(([, outcome]) => outcome).find(isFailure);
+  const verdict =
+    rejection ?? (limit === undefined ? credential : limited(credential, { statuses: limits, denied: limit }));
   const checks = outcomes.map(([name, outcome]) => describe(name, outcome, credential, presentation));
-  return { verdict, key, checks: [...first, passed("EXISTENCE", `key ${key.keyId}`), ...checks] };
+  const existence = passed("EXISTENCE", `key ${key.keyId}`);
+  return { verdict, key, checks: [...first, existence, ...checks, explainLimits(limits)], limits };
 }
 
-function describe(name: CheckName, outcome: Outcome, credential: Valid, presentation: Presentation): ExplainedCheck {
-  const details = DETAILS[name as keyof typeof DETAILS](credential, presentation);
+/** Returns the limits of a key without charging them. */
+async function limitsOfKey({ charge }: VerifyContext, credential: Valid): Promise<readonly LimitStatus[]> {
+  const { keyLimits } = credential;
+  if (charge === null || keyLimits === null) return [];
+  const charges = keyLimits.map(({ name }) => ({ name, cost: 0 }));
+  return (await charge(credential, charges)).statuses;
+}
+
+/** Returns whether a limit would deny a verification that costs 1. */
+function isExceeded({ limit, remaining }: LimitStatus): boolean {
+  return remaining === 0 && (isQuota(limit) || (limit.enforcement === "ENFORCED" && !limit.onDemand));
+}
+
+function explainLimits(limits: readonly LimitStatus[]): ExplainedCheck {
+  if (limits.length === 0) return skip("LIMITS", "the key has no limits");
+  const parts = limits.map(({ limit, remaining }) => {
+    const size = isQuota(limit) ? limit.limit : limit.burst;
+    return `${limit.name}: ${remaining ?? "an unknown part"} of ${size} left`;
+  });
+  return { name: "LIMITS", result: limits.some(isExceeded) ? "FAIL" : "PASS", detail: parts.join("; ") };
+}
+
+function describe(
+  name: StateCheck["name"] | AccessCheck["name"],
+  outcome: Outcome,
+  credential: Valid,
+  presentation: Presentation,
+): ExplainedCheck {
+  const details = DETAILS[name](credential, presentation);
   if (isFailure(outcome)) return failed(name, outcome, details.FAIL);
   return { name, result: outcome, detail: details[outcome] ?? "" };
 }

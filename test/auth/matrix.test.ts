@@ -132,6 +132,11 @@ const ROWS: readonly Row[] = [
   })),
   row(keys.revokeApiKey, "keyhold:keys.revoke", (target) => ({ keyId: target.imported.keyId })),
   row(keys.disableApiKey, "keyhold:keys.disable", (target) => ({ keyId: target.issued.keyId })),
+  row(keys.adjustQuota, "keyhold:keys.update", (target) => ({
+    keyId: target.issued.keyId,
+    name: "monthly",
+    delta: 1,
+  })),
   row(keys.enableApiKey, "keyhold:keys.disable", (target) => ({ keyId: target.issued.keyId })),
   row(keys.explainApiKey, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
   row(keys.bulkRevokeApiKeys, "keyhold:keys.revoke", (target) => ({ filter: `key_id="${target.issued.keyId}"` })),
@@ -213,6 +218,7 @@ const HIDDEN: Readonly<Record<string, object>> = {
   RevokeApiKey: NOT_FOUND,
   DisableApiKey: NOT_FOUND,
   EnableApiKey: NOT_FOUND,
+  AdjustQuota: NOT_FOUND,
   ExplainApiKey: NOT_FOUND,
   BulkRevokeApiKeys: NO_MATCH,
   BulkDisableApiKeys: NO_MATCH,
@@ -265,7 +271,7 @@ const CASES = ROWS.flatMap((one) =>
 
 async function newTarget(actorId = "own"): Promise<Target> {
   const [issued, imported] = await Promise.all([
-    issue(suite.rest, { actor_id: actorId }),
+    issue(suite.rest, { actor_id: actorId, quotas: [{ name: "monthly", limit: 9, period: "QUOTA_PERIOD_MONTH" }] }),
     importKey(suite.rest, { actor_id: actorId }),
   ]);
   return { actorId, issued, imported };

@@ -384,6 +384,16 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
       metadata: aKey,
     },
   ),
+  QUOTA_NOT_FOUND: fails(
+    keys.adjustQuota,
+    async (call) => call(keys.adjustQuota, { keyId: (await issued(call)).keyId, name: "monthly", delta: 1 }),
+    {
+      code: "NOT_FOUND",
+      message: "name: key <id> has no quota of this name",
+      violations: { name: "key <id> has no quota of this name" },
+      metadata: aKey,
+    },
+  ),
   CONCURRENT_CHANGE: fails(
     keys.revokeApiKey,
     async (call) => call(keys.revokeApiKey, { keyId: (await issued(call, { name: "concurrent" })).keyId }),

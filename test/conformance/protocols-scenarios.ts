@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
-import { RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
+import { QuotaPeriod, RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
@@ -33,7 +33,10 @@ const record = {
   update_time: "<time>",
   expire_time: "<time>",
   created_by: "none:anonymous",
+  rate_limits: [],
+  quotas: [],
 };
+const MONTHLY = { name: "monthly", limit: 100, period: "QUOTA_PERIOD_MONTH", anchor_time: "<time>" };
 const issuedRecord = { ...record, hint: "<hint>", restricted_to_actor_ids: [] };
 const importedRecord = { ...record, hint: "…tail" };
 const revoked = { key_id: "<id>", status: "KEY_STATUS_REVOKED", revoke_time: "<time>" };
@@ -47,13 +50,14 @@ const valid = {
   expire_time: "<time>",
   issuer: "keyhold",
   missing_scopes: [],
+  limits: [],
 };
 const LACKS_SCOPES = {
   is_valid: false,
   error_code: "VERIFICATION_ERROR_INSUFFICIENT_SCOPE",
   error_message: "the credential lacks required scopes",
 };
-const notValid = { is_valid: false, scopes: [], metadata: {}, missing_scopes: [] };
+const notValid = { is_valid: false, scopes: [], metadata: {}, missing_scopes: [], limits: [] };
 const OTHER_AUDIENCE = { ...notValid, error_code: "VERIFICATION_ERROR_AUDIENCE_MISMATCH" };
 const token = { token_id: "<id>", expire_time: "<time>", scopes: ["read", "write"], claims: {}, audience: [] };
 
@@ -456,6 +460,15 @@ export const SCENARIOS: readonly Scenario[] = [
     },
   ),
   scenario(
+    keys.adjustQuota,
+    "returns the key with the quota",
+    async (call) => {
+      const quotas = [{ name: "monthly", limit: 100, period: QuotaPeriod.MONTH }];
+      return call(keys.adjustQuota, { keyId: (await issued(call, { quotas })).keyId, name: "monthly", delta: 7 });
+    },
+    { ...issuedRecord, kind: "KEY_KIND_ISSUED", quotas: [MONTHLY] },
+  ),
+  scenario(
     keys.disableApiKey,
     "returns the disabled key",
     async (call) => call(keys.disableApiKey, { keyId: (await issued(call)).keyId, reason: "suspected leak" }),
@@ -493,6 +506,7 @@ export const SCENARIOS: readonly Scenario[] = [
         ["ADDRESS", "SKIPPED", "the key is not restricted to specific IP addresses"],
         ["AUDIENCE", "SKIPPED", "the secret of a key has no audience"],
         ["SCOPES", "FAIL", "the credential lacks admin"],
+        ["LIMITS", "SKIPPED", "the key has no limits"],
       ].map(([name, result, detail]) => ({
         name: `VERIFICATION_CHECK_${name}`,
         result: `CHECK_RESULT_${result}`,
@@ -503,6 +517,7 @@ export const SCENARIOS: readonly Scenario[] = [
       actor_id: "actor~",
       status: "KEY_STATUS_ACTIVE",
       missing_scopes: ["admin"],
+      limits: [],
     },
   ),
   scenario(

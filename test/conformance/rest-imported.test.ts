@@ -70,6 +70,7 @@ describe("an imported key", () => {
       issuer: "keyhold",
       credential_type: "CREDENTIAL_TYPE_IMPORTED_API_KEY",
       missing_scopes: [],
+      limits: [],
     });
   });
 

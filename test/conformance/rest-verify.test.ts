@@ -27,6 +27,7 @@ const refused = (code: string) => ({
   error_code: `VERIFICATION_ERROR_${code}`,
   error_message: text,
   missing_scopes: [],
+  limits: [],
 });
 
 /** The credential with its second to last character changed; the last one of a JWT may have unused bits. */
@@ -55,6 +56,7 @@ describe("a valid credential", () => {
       issuer: "https://keys.example",
       credential_type,
       missing_scopes: [],
+      limits: [],
       claims: {},
     });
   });

@@ -8,9 +8,10 @@ import { IssuedApiKeySchema } from "../../gen/keyhold/v2alpha1/issued_api_keys_p
 import { apiKey, importedApiKey, issuedApiKey } from "../../src/api/v2alpha1/key-resources.ts";
 import { verificationOf, verificationSize } from "../../src/api/v2alpha1/verification.ts";
 import type { ApiKey } from "../../src/domain/key.ts";
+import { limitsOf } from "../../src/domain/rate-limit.ts";
 import { HASH_ALGORITHMS } from "../../src/domain/raw-key-hash.ts";
 import { countFitting, MAX_ITEMS_BYTES, requireFit, responseSize } from "../../src/domain/response-size.ts";
-import { anyRateLimits } from "../support/rate-limits.ts";
+import { anyQuotas, anyRateLimits } from "../support/rate-limits.ts";
 
 const text = (maxLength: number) => fc.string({ unit: "binary", maxLength });
 const time = fc.date({
@@ -42,6 +43,7 @@ const anyKey: fc.Arbitrary<ApiKey> = fc.record({
   allowedCidrs: fc.option(fc.array(fc.string({ unit: fc.constantFrom(..."0f:/"), maxLength: 43 }), { maxLength: 64 })),
   restrictedToActorIds: fc.option(fc.array(text(255), { maxLength: 100 })),
   rateLimits: anyRateLimits,
+  quotas: anyQuotas,
   createdBy: fc.option(text(300)),
   revokedBy: fc.option(text(300)),
   disabledBy: fc.option(text(300)),
@@ -60,14 +62,14 @@ test("the size of a key is an upper bound, and close, in every response", () => 
   const issuer = "https://issuer.example";
   fc.assert(
     fc.property(anyKey, (key) => {
-      const { rateLimits } = key;
-      const limits = rateLimits?.map((limit) => ({ limit, ...EXCEEDED }));
+      const keyLimits = limitsOf(key);
+      const limits = keyLimits?.map((limit) => ({ limit, ...EXCEEDED }));
       const verdict = {
         ...VALID,
         key,
         scopes: key.scopes,
         expireTime: key.expireTime,
-        rateLimits,
+        keyLimits,
         ...(limits && { limits }),
       };
       const [response, bytes] = [verificationOf(verdict, issuer), verificationSize(verdict, issuer)];
@@ -86,11 +88,7 @@ test("the size of a key is an upper bound, and close, in every response", () => 
       for (const [bound = 0, size = 0] of sizes) {
         expect(bound).toBeGreaterThanOrEqual(size);
         expect(bound - size).toBeLessThan(
-          256 +
-            8 * Object.keys(key.metadata).length +
-            key.scopes.length +
-            NOT_VERIFIED +
-            50 * (rateLimits?.length ?? 0),
+          256 + 8 * Object.keys(key.metadata).length + key.scopes.length + NOT_VERIFIED + 50 * (keyLimits?.length ?? 0),
         );
       }
     }),

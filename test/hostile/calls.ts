@@ -81,6 +81,7 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   GetApiKey: ({ importedKeyId }) => ({ key_id: importedKeyId }),
   ListApiKeys: () => ({ page_size: 2, filter: 'name="k*" AND kind=KEY_KIND_ISSUED' }),
   DisableApiKey: ({ issuedKeyId, mark }) => ({ key_id: issuedKeyId, reason: `${mark} reason` }),
+  AdjustQuota: ({ issuedKeyId }) => ({ key_id: issuedKeyId, name: "monthly", delta: 1 }),
   EnableApiKey: ({ issuedKeyId }) => ({ key_id: issuedKeyId }),
   ExplainApiKey: ({ credential }) => ({ credential, client_ip: "203.0.113.7", required_scopes: SCOPES }),
   BatchVerifyApiKeys: ({ credential }) => ({ requests: [{ credential }, { credential: "none" }] }),

@@ -46,6 +46,7 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
     allowedCidrs: null,
     restrictedToActorIds: null,
     rateLimits: null,
+    quotas: null,
     createdBy: null,
     revokedBy: null,
     disabledBy: null,

@@ -163,6 +163,8 @@ const OPERATION: NewBulkOperation = {
   ...{ startTime: NOW, matchedCount: 1, throughKeyId: KEY_ID },
 };
 
+const TOKENS = { bucket: "key/1/requests", burst: 10, rate: 0.001, wanted: 1, owed: 0 };
+
 const begun = (operation: NewBulkOperation): BulkOperation => {
   return { ...operation, afterKeyId: "00000000-0000-0000-0000-000000000000", changedCount: 0, done: false };
 };
@@ -219,6 +221,11 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
       new AbortController().signal,
     ),
   "DELETE on nodes": () => feed((session) => session.leave()),
+  "SELECT on limit_buckets": () => resources.buckets.grantTokens([TOKENS]),
+  "INSERT on limit_buckets": () => resources.buckets.grantTokens([TOKENS]),
+  "UPDATE on limit_buckets": () => resources.buckets.grantTokens([TOKENS]),
+  "DELETE on limit_buckets": () => resources.buckets.removeEmpty(),
+  "EXECUTE on FUNCTION quota_period_end(timestamptz,text,timestamptz)": () => resources.buckets.grantTokens([TOKENS]),
   "SELECT on bulk_changes": () => resources.keys.bulk.find("an id"),
   "INSERT on bulk_changes": () => resources.keys.bulk.begin(OPERATION),
   "UPDATE on bulk_changes": () =>

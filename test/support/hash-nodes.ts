@@ -134,6 +134,7 @@ export function hashedKey(
       allowedCidrs: null,
       restrictedToActorIds: null,
       rateLimits: null,
+      quotas: null,
       createdBy: null,
     },
     ...{ revokedBy: null, disabledBy: null },

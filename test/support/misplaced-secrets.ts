@@ -172,6 +172,7 @@ export function requests(
     ["ListApiKeys", { filter: "kind=KEY_KIND_ISSUED", page_size: 5 }],
     ["DisableApiKey", { key_id, reason: "suspected leak" }],
     ["EnableApiKey", { key_id }],
+    ["AdjustQuota", { key_id, name: "monthly", delta: 1 }],
     ["BulkRevokeApiKeys", { filter: "revoke_time:*", request_id: `bulk-${key_id}` }],
     ["BulkDisableApiKeys", { filter: "kind=KEY_KIND_ISSUED", validate_only: true }],
     ["ListAuditEvents", { filter: `key_id="${key_id}"` }],

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import type { RateLimit } from "../../src/domain/rate-limit.ts";
+import { PERIODS, type Quota, type RateLimit } from "../../src/domain/rate-limit.ts";
 
 /** Any limit of a key. */
 export const anyRateLimit: fc.Arbitrary<RateLimit> = fc.record({
@@ -12,5 +12,16 @@ export const anyRateLimit: fc.Arbitrary<RateLimit> = fc.record({
   onOutage: fc.constantFrom("DENY", "ALLOW"),
 });
 
-/** The limits of a key. */
+/** The rate limits of a key. */
 export const anyRateLimits = fc.option(fc.array(anyRateLimit, { minLength: 1, maxLength: 8 }));
+
+const anyQuota: fc.Arbitrary<Quota> = fc.record({
+  name: fc.string({ unit: fc.constantFrom(..."az_.-"), minLength: 1, maxLength: 63 }),
+  limit: fc.integer({ min: 1, max: 1e9 }),
+  period: fc.constantFrom(...PERIODS),
+  anchorTime: fc.integer({ min: -1e12, max: 1e13 }),
+  adjustTime: fc.option(fc.integer({ min: 1, max: 1e13 })),
+});
+
+/** The quotas of a key. */
+export const anyQuotas = fc.option(fc.array(anyQuota, { minLength: 1, maxLength: 8 }));

@@ -90,7 +90,7 @@ test("the schema is migrated by the later migrations only", async () => {
 function withNewFields(verdict: Json): Json {
   const isToken = /_(?:JWT|MACAROON)$/.test(verdict.credential_type ?? "");
   const message = verdict.error_message && { error_message: expect.any(String) };
-  return { ...verdict, ...message, missing_scopes: [], ...(isToken && { claims: {} }) };
+  return { ...verdict, ...message, missing_scopes: [], limits: [], ...(isToken && { claims: {} }) };
 }
 
 test.for(table(fixture.credentials))("the verdict on $name is that of release 0.1", async ({ credential, verdict }) => {

@@ -32,6 +32,7 @@ export const NO_CONTROLS = {
   allowedCidrs: null,
   restrictedToActorIds: null,
   rateLimits: null,
+  quotas: null,
 } as const;
 
 /** Returns requests to verify these credentials, presented for nothing in particular. */
@@ -45,9 +46,9 @@ export function fieldsOf(verdict: Verdict): Verdict {
     const { credential } = verdict;
     return credential === undefined ? verdict : { ...verdict, credential: fieldsOf(credential) as Valid };
   }
-  const { valid, keyId, credentialType, key, rateLimits, secretVersion, scopes, expireTime, token, isStale } = verdict;
+  const { valid, keyId, credentialType, key, keyLimits, secretVersion, scopes, expireTime, token, isStale } = verdict;
   return {
-    ...{ valid, keyId, credentialType, key, rateLimits, secretVersion, scopes, expireTime, token },
+    ...{ valid, keyId, credentialType, key, keyLimits, secretVersion, scopes, expireTime, token },
     ...(isStale && { isStale }),
   };
 }

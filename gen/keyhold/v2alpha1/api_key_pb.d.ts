@@ -96,6 +96,49 @@ export declare type RateLimit = Message<"keyhold.v2alpha1.RateLimit"> & {
 export declare const RateLimitSchema: GenMessage<RateLimit>;
 
 /**
+ * Quota limits how often a key, with every token derived from it, is accepted in a period of the calendar, in UTC. It is never exceeded, by
+ * however many servers: docs/limits.md.
+ *
+ * @generated from message keyhold.v2alpha1.Quota
+ */
+export declare type Quota = Message<"keyhold.v2alpha1.Quota"> & {
+  /**
+   * Name of the quota, unique among the limits of its key: like that of a rate limit.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * Tokens per period, at least 1.
+   *
+   * @generated from field: int32 limit = 2;
+   */
+  limit: number;
+
+  /**
+   * Length of the periods.
+   *
+   * @generated from field: keyhold.v2alpha1.QuotaPeriod period = 3;
+   */
+  period: QuotaPeriod;
+
+  /**
+   * The begin of a period, such as of a subscription. A month without its day ends a period on its last day. Default: the begin of a calendar year
+   * that is a Monday, so that periods are those of the calendar, and weeks begin on Monday.
+   *
+   * @generated from field: google.protobuf.Timestamp anchor_time = 4;
+   */
+  anchorTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.Quota.
+ * Use `create(QuotaSchema)` to create a new message.
+ */
+export declare const QuotaSchema: GenMessage<Quota>;
+
+/**
  * ApiKey is a key of either kind. It never contains the secret, the raw key or a hash of it.
  *
  * @generated from message keyhold.v2alpha1.ApiKey
@@ -290,6 +333,13 @@ export declare type ApiKey = Message<"keyhold.v2alpha1.ApiKey"> & {
    * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 28;
    */
   rateLimits: RateLimit[];
+
+  /**
+   * The quotas on verifications of the key: at most 8.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 29;
+   */
+  quotas: Quota[];
 };
 
 /**
@@ -580,4 +630,51 @@ export enum OutagePolicy {
  * Describes the enum keyhold.v2alpha1.OutagePolicy.
  */
 export declare const OutagePolicySchema: GenEnum<OutagePolicy>;
+
+/**
+ * QuotaPeriod is the length of the periods of a quota.
+ *
+ * @generated from enum keyhold.v2alpha1.QuotaPeriod
+ */
+export enum QuotaPeriod {
+  /**
+   * Rejected.
+   *
+   * @generated from enum value: QUOTA_PERIOD_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * 24 hours.
+   *
+   * @generated from enum value: QUOTA_PERIOD_DAY = 1;
+   */
+  DAY = 1,
+
+  /**
+   * 7 days.
+   *
+   * @generated from enum value: QUOTA_PERIOD_WEEK = 2;
+   */
+  WEEK = 2,
+
+  /**
+   * A month of the calendar.
+   *
+   * @generated from enum value: QUOTA_PERIOD_MONTH = 3;
+   */
+  MONTH = 3,
+
+  /**
+   * A year of the calendar.
+   *
+   * @generated from enum value: QUOTA_PERIOD_YEAR = 4;
+   */
+  YEAR = 4,
+}
+
+/**
+ * Describes the enum keyhold.v2alpha1.QuotaPeriod.
+ */
+export declare const QuotaPeriodSchema: GenEnum<QuotaPeriod>;
 

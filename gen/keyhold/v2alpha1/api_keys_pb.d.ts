@@ -5,7 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { JsonObject, Message } from "@bufbuild/protobuf";
 import type { Any, Duration, Timestamp } from "@bufbuild/protobuf/wkt";
-import type { ApiKey, ApiKeySchema, KeyStatus, RevocationReason } from "./api_key_pb.js";
+import type { ApiKey, ApiKeySchema, KeyStatus, QuotaPeriod, RevocationReason } from "./api_key_pb.js";
 
 /**
  * Describes the file keyhold/v2alpha1/api_keys.proto.
@@ -222,7 +222,7 @@ export declare type Charge = Message<"keyhold.v2alpha1.Charge"> & {
 export declare const ChargeSchema: GenMessage<Charge>;
 
 /**
- * LimitStatus is the state of a limit after a verification.
+ * LimitStatus is the state of a rate limit or a quota after a verification.
  *
  * @generated from message keyhold.v2alpha1.LimitStatus
  */
@@ -235,21 +235,21 @@ export declare type LimitStatus = Message<"keyhold.v2alpha1.LimitStatus"> & {
   name: string;
 
   /**
-   * Tokens per window.
+   * Tokens per window, or per period.
    *
    * @generated from field: int32 quota = 2;
    */
   quota: number;
 
   /**
-   * The window, in seconds such as `60s`.
+   * The window of a rate limit, in seconds such as `60s`. Empty for a quota.
    *
    * @generated from field: string window = 3;
    */
   window: string;
 
   /**
-   * Size of the bucket.
+   * Size of the bucket of a rate limit. 0 for a quota.
    *
    * @generated from field: int32 burst = 4;
    */
@@ -263,7 +263,7 @@ export declare type LimitStatus = Message<"keyhold.v2alpha1.LimitStatus"> & {
   remaining?: number | undefined;
 
   /**
-   * When the bucket will be full. Absent: unknown.
+   * When the bucket will be full, or the period of the quota ends. Absent: unknown.
    *
    * @generated from field: google.protobuf.Timestamp reset_time = 6;
    */
@@ -282,6 +282,13 @@ export declare type LimitStatus = Message<"keyhold.v2alpha1.LimitStatus"> & {
    * @generated from field: bool exceeded = 8;
    */
   exceeded: boolean;
+
+  /**
+   * The period of a quota.
+   *
+   * @generated from field: optional keyhold.v2alpha1.QuotaPeriod period = 9;
+   */
+  period?: QuotaPeriod | undefined;
 };
 
 /**
@@ -292,8 +299,8 @@ export declare const LimitStatusSchema: GenMessage<LimitStatus>;
 
 /**
  * VerifyApiKeyResponse is a verdict. If is_valid is false, only error_code, error_message and possibly stale are set; with
- * VERIFICATION_ERROR_INSUFFICIENT_SCOPE also missing_scopes, with VERIFICATION_ERROR_RATE_LIMITED also limits, and with both the fields of a
- * valid credential.
+ * VERIFICATION_ERROR_INSUFFICIENT_SCOPE also missing_scopes, with VERIFICATION_ERROR_RATE_LIMITED and VERIFICATION_ERROR_QUOTA_EXCEEDED also limits,
+ * and with all of these the fields of a valid credential.
  *
  * @generated from message keyhold.v2alpha1.VerifyApiKeyResponse
  */
@@ -822,6 +829,40 @@ export declare type ListApiKeysResponse = Message<"keyhold.v2alpha1.ListApiKeysR
 export declare const ListApiKeysResponseSchema: GenMessage<ListApiKeysResponse>;
 
 /**
+ * AdjustQuotaRequest names a quota of a key, and what to change.
+ *
+ * @generated from message keyhold.v2alpha1.AdjustQuotaRequest
+ */
+export declare type AdjustQuotaRequest = Message<"keyhold.v2alpha1.AdjustQuotaRequest"> & {
+  /**
+   * Identifier of the key.
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+
+  /**
+   * Name of the quota.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Tokens to add to what is used; negative: to subtract. What is used does not become negative, and may exceed the limit.
+   *
+   * @generated from field: int32 delta = 3;
+   */
+  delta: number;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.AdjustQuotaRequest.
+ * Use `create(AdjustQuotaRequestSchema)` to create a new message.
+ */
+export declare const AdjustQuotaRequestSchema: GenMessage<AdjustQuotaRequest>;
+
+/**
  * BulkRevokeApiKeysRequest selects the keys to revoke.
  *
  * @generated from message keyhold.v2alpha1.BulkRevokeApiKeysRequest
@@ -1128,6 +1169,13 @@ export declare type ExplainApiKeyResponse = Message<"keyhold.v2alpha1.ExplainApi
    * @generated from field: repeated string missing_scopes = 9;
    */
   missingScopes: string[];
+
+  /**
+   * The limits of the key, none of which the call charges.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.LimitStatus limits = 10;
+   */
+  limits: LimitStatus[];
 };
 
 /**
@@ -1334,11 +1382,18 @@ export enum VerificationError {
   INSUFFICIENT_SCOPE = 10,
 
   /**
-   * A limit of the key is exceeded: see limits.
+   * A rate limit of the key is exceeded: see limits.
    *
    * @generated from enum value: VERIFICATION_ERROR_RATE_LIMITED = 11;
    */
   RATE_LIMITED = 11,
+
+  /**
+   * A quota of the key is exceeded: see limits.
+   *
+   * @generated from enum value: VERIFICATION_ERROR_QUOTA_EXCEEDED = 12;
+   */
+  QUOTA_EXCEEDED = 12,
 }
 
 /**
@@ -1421,6 +1476,13 @@ export enum VerificationCheck {
    * @generated from enum value: VERIFICATION_CHECK_SCOPES = 9;
    */
   SCOPES = 9,
+
+  /**
+   * The rate limits and quotas of the key admit a verification that costs 1 by each.
+   *
+   * @generated from enum value: VERIFICATION_CHECK_LIMITS = 10;
+   */
+  LIMITS = 10,
 }
 
 /**
@@ -1584,6 +1646,17 @@ export declare const ApiKeysService: GenService<{
   enableApiKey: {
     methodKind: "unary";
     input: typeof EnableApiKeyRequestSchema;
+    output: typeof ApiKeySchema;
+  },
+  /**
+   * Changes what is used of a quota of a key in its current period, such as after an incident or a purchase. When the call returns, every server
+   * applies it. Returns FAILED_PRECONDITION (HTTP 409) if the key is revoked or has expired, and NOT_FOUND if it has no quota of the name.
+   *
+   * @generated from rpc keyhold.v2alpha1.ApiKeysService.AdjustQuota
+   */
+  adjustQuota: {
+    methodKind: "unary";
+    input: typeof AdjustQuotaRequestSchema;
     output: typeof ApiKeySchema;
   },
   /**

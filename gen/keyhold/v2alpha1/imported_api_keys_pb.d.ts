@@ -4,7 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { HashAlgorithm, IpRestriction, KeyStatus, RateLimit, RevocationReason } from "./api_key_pb.js";
+import type { HashAlgorithm, IpRestriction, KeyStatus, Quota, RateLimit, RevocationReason } from "./api_key_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import type { TextEncoding } from "./hmac_keys_pb.js";
 
@@ -196,6 +196,13 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
    * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 28;
    */
   rateLimits: RateLimit[];
+
+  /**
+   * The quotas on verifications of the key: at most 8. An update changes them only if the mask names them; what is used of a quota is kept.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 29;
+   */
+  quotas: Quota[];
 };
 
 /**
@@ -375,6 +382,13 @@ export declare type CreateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Crea
    * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 14;
    */
   rateLimits: RateLimit[];
+
+  /**
+   * The quotas on verifications of the key: at most 8.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 15;
+   */
+  quotas: Quota[];
 };
 
 /**
@@ -587,7 +601,7 @@ export declare const ListImportedApiKeysResponseSchema: GenMessage<ListImportedA
  */
 export declare type UpdateImportedApiKeyRequest = Message<"keyhold.v2alpha1.UpdateImportedApiKeyRequest"> & {
   /**
-   * The key_id of the key, and the new values. Output-only fields are ignored; so are expire_time, ip_restriction and rate_limits unless
+   * The key_id of the key, and the new values. Output-only fields are ignored; so are expire_time, ip_restriction, rate_limits and quotas unless
    * update_mask names them. Another actor_id than that of the key is rejected unless update_mask leaves it out.
    *
    * @generated from field: keyhold.v2alpha1.ImportedApiKey imported_api_key = 1;
@@ -595,7 +609,7 @@ export declare type UpdateImportedApiKeyRequest = Message<"keyhold.v2alpha1.Upda
   importedApiKey?: ImportedApiKey | undefined;
 
   /**
-   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, rate_limits, or `*` for name, scopes, metadata, and ttl if it
+   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, rate_limits, quotas, or `*` for name, scopes, metadata, and ttl if it
    * is set. A listed field that is not set is cleared; name and ttl cannot be cleared. Absent: name, scopes, metadata and ttl, those that
    * are set in imported_api_key. So a key can be read, modified and sent back without undoing a change of its expiry or its addresses.
    *

@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { IpRestriction, KeyStatus, RateLimit, RevocationReason } from "./api_key_pb.js";
+import type { IpRestriction, KeyStatus, Quota, RateLimit, RevocationReason } from "./api_key_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -188,6 +188,13 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
    * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 28;
    */
   rateLimits: RateLimit[];
+
+  /**
+   * The quotas on verifications of the key: at most 8. An update changes them only if the mask names them; what is used of a quota is kept.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 29;
+   */
+  quotas: Quota[];
 };
 
 /**
@@ -275,6 +282,13 @@ export declare type CreateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Create
    * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 10;
    */
   rateLimits: RateLimit[];
+
+  /**
+   * The quotas on verifications of the key: at most 8.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 11;
+   */
+  quotas: Quota[];
 };
 
 /**
@@ -409,7 +423,7 @@ export declare const ListIssuedApiKeysResponseSchema: GenMessage<ListIssuedApiKe
  */
 export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.UpdateIssuedApiKeyRequest"> & {
   /**
-   * The key_id of the key, and the new values. Output-only fields are ignored; so are expire_time, ip_restriction and rate_limits unless
+   * The key_id of the key, and the new values. Output-only fields are ignored; so are expire_time, ip_restriction, rate_limits and quotas unless
    * update_mask names them. Another actor_id than that of the key is rejected unless update_mask leaves it out.
    *
    * @generated from field: keyhold.v2alpha1.IssuedApiKey issued_api_key = 1;
@@ -417,7 +431,7 @@ export declare type UpdateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Update
   issuedApiKey?: IssuedApiKey | undefined;
 
   /**
-   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, rate_limits, or `*` for name, scopes, metadata, and ttl if it
+   * Fields to change: name, scopes, metadata, expire_time or ttl, ip_restriction, rate_limits, quotas, or `*` for name, scopes, metadata, and ttl if it
    * is set. A listed field that is not set is cleared; name and ttl cannot be cleared. Absent: name, scopes, metadata and ttl, those that
    * are set in issued_api_key. So a key can be read, modified and sent back without undoing a change of its expiry or its addresses.
    *

@@ -6,6 +6,7 @@ import {
 import { type KeyKind, parseKeyId } from "../../domain/key.ts";
 import { requireFit } from "../../domain/response-size.ts";
 import { invalid } from "../../domain/verdict.ts";
+import { adjustQuota, parseQuotaAdjustment } from "../../keys/adjust-quota.ts";
 import { deriveToken, parseDerivation, type TokenAlgorithm } from "../../keys/derive.ts";
 import { revokeWithDescendants } from "../../keys/descendants.ts";
 import { disableKey, enableKey } from "../../keys/disable.ts";
@@ -147,6 +148,17 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
       },
     policy: "keyhold:keys.disable",
     idempotency: "idempotent",
+    keyId: (_, { keyId }) => keyId,
+  },
+  adjustQuota: {
+    implement:
+      ({ keys }) =>
+      (request) => {
+        const adjustment = parseQuotaAdjustment(request);
+        return async (principal) => apiKey(await adjustQuota(keys, principal, adjustment), keys.clock.now());
+      },
+    policy: "keyhold:keys.update",
+    idempotency: "none",
     keyId: (_, { keyId }) => keyId,
   },
   bulkRevokeApiKeys,

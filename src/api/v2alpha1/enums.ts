@@ -1,11 +1,13 @@
 import {
   HashAlgorithm as WireHashAlgorithm,
   KeyKind as WireKeyKind,
+  QuotaPeriod as WireQuotaPeriod,
   RevocationReason as WireRevocationReason,
 } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { TextEncoding as WireTextEncoding } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
 import { type KeyKind, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
+import { PERIODS, type Quota } from "../../domain/rate-limit.ts";
 import { HASH_ALGORITHMS, type HashAlgorithm, TEXT_ENCODINGS, type TextEncoding } from "../../domain/raw-key-hash.ts";
 
 /*
@@ -25,6 +27,10 @@ export function revocationReason(wire: WireRevocationReason): RevocationReason {
 /** Returns null if no algorithm is given. */
 export function hashAlgorithm(wire: WireHashAlgorithm | undefined, field: string): HashAlgorithm | null {
   return wire ? nameOf(wire, HASH_ALGORITHMS, WireHashAlgorithm, field) : null;
+}
+
+export function quotaPeriod(wire: WireQuotaPeriod, field: string): Quota["period"] {
+  return nameOf(wire, PERIODS, WireQuotaPeriod, field);
 }
 
 /** Returns null if no encoding is given. */

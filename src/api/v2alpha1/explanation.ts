@@ -12,6 +12,7 @@ import { invalidArgument } from "../../domain/errors.ts";
 import { parseKeyId, statusAt } from "../../domain/key.ts";
 import { verificationErrorOf } from "../../domain/verdict.ts";
 import type { ExplainedSubject, Explanation } from "../../verify/explain.ts";
+import { limitStatuses } from "./rate-limits.ts";
 
 /** Returns what a request asks to explain. Throws `INVALID_ARGUMENT` unless it is one of a credential and a key. */
 export function readSubject({ credential, keyId }: ExplainApiKeyRequest): ExplainedSubject {
@@ -26,7 +27,7 @@ export function readSubject({ credential, keyId }: ExplainApiKeyRequest): Explai
 
 /** Returns the response of an explanation; `now` decides the status of the key. */
 export function explanation(
-  { verdict, credentialType, key, checks }: Explanation,
+  { verdict, credentialType, key, checks, limits }: Explanation,
   now: number,
 ): MessageInitShape<typeof ExplainApiKeyResponseSchema> {
   const rejection = verdict.valid ? undefined : verdict;
@@ -42,5 +43,6 @@ export function explanation(
     credentialType: CredentialType[credentialType],
     ...(key !== null && { keyId: key.keyId, actorId: key.actorId, status: KeyStatus[statusAt(key, now)] }),
     missingScopes: [...(rejection?.missingScopes ?? [])],
+    limits: limitStatuses(limits),
   };
 }

@@ -2,12 +2,12 @@ import type { CreateImportedApiKeyRequest, RawKeyHash } from "../../../gen/keyho
 import type { RawKeyHashInput } from "../../hashing/input/raw-key-hash.ts";
 import type { NewImportInput } from "../../keys/import.ts";
 import { hashAlgorithm, textEncoding } from "./enums.ts";
-import { rateLimitInputs } from "./rate-limits.ts";
+import { limitInputs } from "./rate-limits.ts";
 
 /** Returns the input of an import. Throws `INVALID_ARGUMENT` for an enum that has no name. */
 export function importInput(request: CreateImportedApiKeyRequest): NewImportInput {
-  const { rawKeyHash, rateLimits, ...fields } = request;
-  const others = { ...fields, rateLimits: rateLimitInputs(rateLimits) };
+  const { rawKeyHash, ...fields } = request;
+  const others = { ...fields, ...limitInputs(request) };
   return rawKeyHash === undefined ? others : { ...others, rawKeyHash: hashInput(rawKeyHash) };
 }
 

@@ -4,7 +4,7 @@ import { parseRotation, rotateKey } from "../../keys/rotate.ts";
 import { updateKey } from "../../keys/update.ts";
 import type { ServiceRows } from "../row.ts";
 import { issuedApiKey } from "./key-resources.ts";
-import { rateLimitInputs } from "./rate-limits.ts";
+import { limitInputs } from "./rate-limits.ts";
 import { getRow, listRow } from "./reads.ts";
 import { readUpdate } from "./update-mask.ts";
 
@@ -13,7 +13,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
     implement:
       ({ keys }) =>
       (request) => {
-        const input = parseNewIssue(keys, { ...request, rateLimits: rateLimitInputs(request.rateLimits) });
+        const input = parseNewIssue(keys, { ...request, ...limitInputs(request) });
         return async (principal) => {
           const { key, secret } = await issueKey(keys, principal, input);
           return { secret: secret ?? undefined, issuedApiKey: issuedApiKey(key, keys.clock.now()) };

@@ -11,7 +11,7 @@ import type { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/importe
 import type { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { type ApiKey, statusAt } from "../../domain/key.ts";
 import { KEY_KIND } from "./enums.ts";
-import { rateLimits } from "./rate-limits.ts";
+import { quotas, rateLimits } from "./rate-limits.ts";
 
 export function timestamp(time: Date | null): Timestamp | undefined {
   return time === null ? undefined : timestampFromDate(time);
@@ -42,6 +42,7 @@ function commonFields(key: ApiKey, now: number) {
     disableReason: key.disableReason ?? undefined,
     ipRestriction: key.allowedCidrs === null ? undefined : { allowedCidrs: [...key.allowedCidrs] },
     rateLimits: rateLimits(key.rateLimits),
+    quotas: quotas(key.quotas),
     createdBy: key.createdBy ?? undefined,
     revokedBy: key.revokedBy ?? undefined,
     disabledBy: key.disabledBy ?? undefined,

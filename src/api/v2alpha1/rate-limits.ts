@@ -2,12 +2,16 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
 import {
   OutagePolicy,
+  QuotaPeriod,
+  type QuotaSchema,
   RateLimitEnforcement,
   type RateLimitSchema,
+  type Quota as WireQuota,
   type RateLimit as WireRateLimit,
 } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import type { LimitStatusSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import type { LimitStatus, RateLimit, RateLimitInput } from "../../domain/rate-limit.ts";
+import type { LimitStatus, Quota, QuotaInput, RateLimit, RateLimitInput } from "../../domain/rate-limit.ts";
+import { quotaPeriod } from "./enums.ts";
 
 /** The precision of `reset_time`. */
 const SECOND = 1_000;
@@ -21,7 +25,29 @@ export function rateLimitInputs(wire: readonly WireRateLimit[]): RateLimitInput[
   }));
 }
 
-/** Returns the limits of a key as messages. */
+/** Returns quotas as a request has them. */
+export function quotaInputs(wire: readonly WireQuota[]): QuotaInput[] {
+  return wire.map(({ name, limit, period, anchorTime }, index) => {
+    return { name, limit, anchorTime, period: quotaPeriod(period, `quotas[${index}].period`) };
+  });
+}
+
+/** Returns the rate limits and quotas of a request. */
+export function limitInputs(request: {
+  readonly rateLimits: readonly WireRateLimit[];
+  readonly quotas: readonly WireQuota[];
+}) {
+  return { rateLimits: rateLimitInputs(request.rateLimits), quotas: quotaInputs(request.quotas) };
+}
+
+/** Returns the quotas of a key as messages. */
+export function quotas(all: readonly Quota[] | null): MessageInitShape<typeof QuotaSchema>[] {
+  return (all ?? []).map(({ name, limit, period, anchorTime }) => {
+    return { name, limit, period: QuotaPeriod[period], anchorTime: timestampFromMs(anchorTime) };
+  });
+}
+
+/** Returns the rate limits of a key as messages. */
 export function rateLimits(limits: readonly RateLimit[] | null): MessageInitShape<typeof RateLimitSchema>[] {
   return (limits ?? []).map(({ window, enforcement, onOutage, ...limit }) => ({
     ...limit,
@@ -33,8 +59,11 @@ export function rateLimits(limits: readonly RateLimit[] | null): MessageInitShap
 
 /** Returns the states of limits after a verification as messages. */
 export function limitStatuses(statuses: readonly LimitStatus[]): MessageInitShape<typeof LimitStatusSchema>[] {
-  return statuses.map(({ limit: { name, quota, window, burst }, remaining, resetTime, retryAfter, isExceeded }) => ({
-    ...{ name, quota, burst, window: windowText(window), exceeded: isExceeded },
+  return statuses.map(({ limit, remaining, resetTime, retryAfter, isExceeded }) => ({
+    ...{ name: limit.name, exceeded: isExceeded },
+    ...("period" in limit
+      ? { quota: limit.limit, period: QuotaPeriod[limit.period] }
+      : { quota: limit.quota, window: windowText(limit.window), burst: limit.burst }),
     remaining: remaining ?? undefined,
     resetTime: resetTime === null ? undefined : timestampFromMs(Math.ceil(resetTime / SECOND) * SECOND),
     retryDelay: retryAfter === null ? undefined : durationFromMs(Math.ceil(retryAfter)),

@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, getOption, isFieldSet, type MessageShape } from "@bufbuild/protobuf";
 import { type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.js";
-import type { RateLimit } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
+import type { Quota, RateLimit } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import {
   checkAll,
   type FieldViolation,
@@ -12,11 +12,11 @@ import {
 import { type ExpiryInput, parseExpiry } from "../../domain/expiry.ts";
 import { checkIpRestriction, type IpRestriction } from "../../domain/ip-restriction.ts";
 import { type KeyKind, parseKeyId } from "../../domain/key.ts";
-import { checkRateLimits } from "../../domain/rate-limit.ts";
+import { checkQuotas, checkRateLimits } from "../../domain/rate-limit.ts";
 import { checkUpdate, type UpdateInput } from "../../keys/update.ts";
 import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { rateLimitInputs } from "./rate-limits.ts";
+import { quotaInputs, rateLimitInputs } from "./rate-limits.ts";
 
 const derived = new WeakSet<FieldMask>();
 
@@ -39,6 +39,7 @@ interface KeyMessage extends ExpiryInput {
   readonly actorId: string;
   readonly ipRestriction?: IpRestriction;
   readonly rateLimits: readonly RateLimit[];
+  readonly quotas: readonly Quota[];
   readonly restrictedToActorIds?: readonly string[];
 }
 
@@ -67,18 +68,20 @@ export function readUpdate<S extends DescMessage>(
 
 /** Returns the update with these fields. An expiry or a restriction that is present without a value is cleared. */
 function toUpdate(masked: MaskedFields, path: string): UpdateInput {
-  const { ttl, expireTime, ipRestriction, rateLimits, ...fields } = masked;
+  const { ttl, expireTime, ipRestriction, rateLimits, quotas, ...fields } = masked;
   const hasExpiry = "ttl" in masked || "expireTime" in masked;
-  const [expiry, allowedCidrs, limits] = checkAll(
+  const [expiry, allowedCidrs, newLimits, newQuotas] = checkAll(
     () => parseExpiry({ ttl, expireTime }, path),
     () => checkIpRestriction(ipRestriction, `${path}ip_restriction`),
     () => rateLimits && checkRateLimits(rateLimitInputs(rateLimits), `${path}rate_limits`),
+    () => quotas && checkQuotas(quotaInputs(quotas), `${path}quotas`),
   );
   return {
     ...fields,
     ...(hasExpiry && { expiry }),
     ...("ipRestriction" in masked && { allowedCidrs }),
-    ...(limits !== undefined && { rateLimits: limits }),
+    ...(newLimits !== undefined && { rateLimits: newLimits }),
+    ...(newQuotas !== undefined && { quotas: newQuotas }),
   };
 }
 
@@ -112,7 +115,7 @@ export function maskedUpdate<S extends DescMessage, R extends object>(
 }
 
 /** The fields of a resource that only a mask changes that names them. A `ttl` is in no key that is read. */
-const CONTROLS: readonly string[] = ["expire_time", "ip_restriction", "rate_limits", "disabled"];
+const CONTROLS: readonly string[] = ["expire_time", "ip_restriction", "rate_limits", "quotas", "disabled"];
 
 function isControl({ name }: DescField): boolean {
   return CONTROLS.includes(name);

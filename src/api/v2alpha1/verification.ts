@@ -60,8 +60,8 @@ export function verificationSize(verdict: Verdict, issuer: string): number {
   return (answers?.size ?? keySize(verdict)) + Buffer.byteLength(issuer) + claims;
 }
 
-function keySize({ key: { actorId, metadata }, scopes, rateLimits }: Valid): number {
-  return responseSize({ actorId, metadata, scopes, rateLimits });
+function keySize({ key: { actorId, metadata }, scopes, keyLimits }: Valid): number {
+  return responseSize({ actorId, metadata, scopes, limits: keyLimits });
 }
 
 /** The response to a valid credential. Its fields are read on use: with an encoded answer none is. */

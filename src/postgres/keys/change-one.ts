@@ -11,7 +11,7 @@ import { withServer } from "../connection/server-position.ts";
 import { canGrant, canManage, FINAL_EXPIRE_TIME, PRINCIPAL, valuesOf } from "./authorization.ts";
 import { active, latestTime, stillActive } from "./expiry.ts";
 import { KEY_COLUMNS, type KeyRow, keyOfRow, storedReason } from "./rows.ts";
-import { toStoredLimit } from "./stored-limits.ts";
+import { toStoredLimit, toStoredQuota } from "./stored-limits.ts";
 
 /** A key before a change, and the columns that the change has set: none by a deletion, and null if the key needed no change. */
 export type ChangedRow = { readonly [C in keyof KeyRow as `before.${C}`]: KeyRow[C] } & {
@@ -89,6 +89,8 @@ function changeValues(change: KeyMutation): Values {
     }
     case "revoke":
       return { reason: storedReason(change.reason), description: change.description };
+    case "adjustQuota":
+      return { quota: change.quota, delta: change.delta };
     case "disable":
       return { reason: change.reason };
     default:
@@ -97,12 +99,15 @@ function changeValues(change: KeyMutation): Values {
 }
 
 /** A field that may be set to null has a parameter that says whether it is set. */
-export function updateValues({ expiry, allowedCidrs, rateLimits, ...update }: KeyUpdate): Values {
+export function updateValues({ expiry, allowedCidrs, rateLimits, quotas, ...update }: KeyUpdate): Values {
   const { name = null, scopes = null, metadata = null, actorId = null, restrictedToActorIds = null } = update;
   const { time: expireTime, maxKeyTtl } = expiry ?? { time: null, maxKeyTtl: null };
   const setsCidrs = allowedCidrs !== undefined;
   const values = { name, scopes, metadata, actorId, restrictedToActorIds, expireTime, maxKeyTtl, setsCidrs };
-  const limits = { setsLimits: rateLimits !== undefined, rateLimits: rateLimits?.map(toStoredLimit) ?? null };
+  const limits = {
+    ...{ setsLimits: rateLimits !== undefined, rateLimits: rateLimits?.map(toStoredLimit) ?? null },
+    ...{ setsQuotas: quotas !== undefined, quotas: quotas?.map(toStoredQuota) ?? null },
+  };
   return { ...values, ...limits, setsExpiry: expiry !== undefined, allowedCidrs: allowedCidrs ?? null };
 }
 
@@ -116,7 +121,8 @@ const SET_UPDATED = text`
   adopt_before_time = CASE WHEN NOT $setsExpiry THEN adopt_before_time END,
   adopted_expire_time = CASE WHEN NOT $setsExpiry THEN adopted_expire_time END,
   allowed_cidrs = CASE WHEN $setsCidrs THEN $allowedCidrs ELSE allowed_cidrs END,
-  rate_limits = CASE WHEN $setsLimits THEN $rateLimits::jsonb ELSE rate_limits END`;
+  rate_limits = CASE WHEN $setsLimits THEN $rateLimits::jsonb ELSE rate_limits END,
+  quotas = CASE WHEN $setsQuotas THEN $quotas::jsonb ELSE quotas END`;
 
 /** The condition that the grantor may make an update. */
 export const CAN_GRANT_UPDATE = canGrant(
@@ -155,6 +161,8 @@ const BEFORE = COLUMNS.map(({ column, before }) => text`${postgres.fromCamel(col
  * Returns a statement that changes the row of a key if all conditions hold, and returns its columns as they were when it was locked, and those
  * that the change sets, which are null if the row needs no change. The conditions are tested when the row is locked.
  *
+ * `also` has further statements, each with a name and a comma.
+ *
  * The locked row is found by the parameter again: for a join with its id the planner may, while the table has one key, choose a merge join,
  * which reads the whole index, and it keeps that plan.
  */
@@ -163,11 +171,13 @@ export function updateRow(
   set: string,
   conditions: readonly string[],
   isNeeded = "true",
+  also = "",
 ): Prepared {
   const changed = columns.map((column) => postgres.fromCamel(column)).join(", ");
   const rows = text`
     before AS (SELECT ${BEFORE} FROM api_keys WHERE ${keyWhere(conditions)} FOR NO KEY UPDATE),
-    updated AS (UPDATE api_keys SET ${set} FROM before WHERE key_id = $keyId AND ${isNeeded} RETURNING ${changed}),`;
+    updated AS (UPDATE api_keys SET ${set} FROM before WHERE key_id = $keyId AND ${isNeeded} RETURNING ${changed}),
+    ${also}`;
   const result = text`SELECT * FROM before LEFT JOIN updated ON true WHERE update_time IS NOT NULL OR NOT ${isNeeded}`;
   return prepared(withServer(text, result, rows, "$call"));
 }
@@ -182,14 +192,48 @@ function keyWhere(conditions: readonly string[]): string {
 
 const CAN_MANAGE = canManage(text, PRINCIPAL);
 const ACTIVE = active(text, NOW);
+const CAN_GRANT = canGrant();
+
+/** The condition that the key has the quota. */
+const HAS_QUOTA = text`quotas @> jsonb_build_array(jsonb_build_object('name', $quota::text))`;
+
+const SET_ADJUSTED = text`
+  quotas = (
+    SELECT jsonb_agg(CASE WHEN quota ->> 'name' = $quota
+      THEN quota || jsonb_build_object('adjust_time', $now::timestamptz, 'adjustment', $delta::integer) ELSE quota END ORDER BY place)
+    FROM jsonb_array_elements(quotas) WITH ORDINALITY AS all_quotas (quota, place)),
+  update_time = ${forward(text, NOW)}`;
+
+/** A bucket whose period has ended begins the next one. */
+const ADJUSTED = text`adjusted AS (
+  INSERT INTO limit_buckets AS stored (bucket, level, update_time, granted, burst, rate, period, anchor_time, reset_time)
+  SELECT concat('key/', $keyId::uuid, '/', $quota::text, '/quota'), greatest(0, $delta::integer), clock_timestamp(), 0, one."limit", 0, one.unit, one.anchor_time,
+    quota_period_end(clock_timestamp(), one.unit, one.anchor_time)
+  FROM updated, jsonb_to_recordset(quotas) AS quota (name text, "limit" integer, period text, anchor_time timestamptz),
+  LATERAL (SELECT "limit", replace(period, 'QUOTA_PERIOD_', '') AS unit, quota.anchor_time) AS one WHERE quota.name = $quota
+  ON CONFLICT (bucket) DO UPDATE SET
+    level = greatest(0, CASE WHEN stored.reset_time > excluded.update_time THEN stored.level ELSE 0 END + $delta::integer),
+    reset_time = greatest(stored.reset_time, excluded.reset_time)
+),`;
 
 const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
   update: updateRow(
-    ["updateTime", "name", "scopes", "metadata", "expireTime", "adoptBeforeTime", "allowedCidrs", "rateLimits"],
+    [
+      "updateTime",
+      "name",
+      "scopes",
+      "metadata",
+      "expireTime",
+      "adoptBeforeTime",
+      "allowedCidrs",
+      "rateLimits",
+      "quotas",
+    ],
     SET_UPDATED,
     [ACTIVE, CAN_GRANT_UPDATE, IS_UNCHANGED, IS_MOVABLE],
   ),
-  rotate: updateRow(["updateTime", "rotateTime", "hint"], SET_ROTATED, [ACTIVE, canGrant(), HAS_GRACE_ROOM]),
+  adjustQuota: updateRow(["updateTime", "quotas"], SET_ADJUSTED, [ACTIVE, CAN_GRANT, HAS_QUOTA], "true", ADJUSTED),
+  rotate: updateRow(["updateTime", "rotateTime", "hint"], SET_ROTATED, [ACTIVE, CAN_GRANT, HAS_GRACE_ROOM]),
   revoke: updateRow(
     ["updateTime", "revokeTime", "revocationReason", "revocationDescription", "revokedBy"],
     setRevoked(text, { reason: "$reason", description: "$description", caller: "$caller", now: NOW }),
@@ -204,7 +248,7 @@ const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
   enable: updateRow(
     ["updateTime", "disableTime", "disableReason", "disabledBy"],
     text`disable_time = NULL, disable_reason = NULL, disabled_by = NULL, update_time = ${forward(text, NOW)}`,
-    [ACTIVE, canGrant()],
+    [ACTIVE, CAN_GRANT],
     text`"before.disableTime" IS NOT NULL`,
   ),
   delete: prepared(

@@ -1,6 +1,6 @@
 import type { NewKey } from "../../keys/ports.ts";
 import { hex, writeArray } from "../connection/array-types.ts";
-import { type StoredLimit, toStoredLimit } from "./stored-limits.ts";
+import { type StoredLimit, type StoredQuota, toStoredLimit, toStoredQuota } from "./stored-limits.ts";
 
 /** A new row of `api_keys` by column, with JSON values. */
 export type NewRow = { readonly [C in keyof typeof NEW_ROW_TYPES]: NewValue } & {
@@ -15,7 +15,8 @@ type NewValue =
   | readonly string[]
   | Readonly<Record<string, string>>
   | readonly OtherDigest[]
-  | readonly StoredLimit[];
+  | readonly StoredLimit[]
+  | readonly StoredQuota[];
 
 /** A digest under another root secret (migration 0006). */
 interface OtherDigest {
@@ -39,6 +40,7 @@ export const NEW_ROW_TYPES = {
   allowed_cidrs: "text[]",
   restricted_to_actor_ids: "text[]",
   rate_limits: "jsonb",
+  quotas: "jsonb",
   created_by: "text",
   digest: "bytea",
   digest_key_id: "text",
@@ -93,6 +95,7 @@ function toNewRow({ key, digest, otherDigests, hash, request }: NewKey): NewRow 
     allowed_cidrs: key.allowedCidrs,
     restricted_to_actor_ids: key.restrictedToActorIds,
     rate_limits: key.rateLimits?.map(toStoredLimit) ?? null,
+    quotas: key.quotas?.map(toStoredQuota) ?? null,
     created_by: key.createdBy,
     digest: bytea(digest.digest),
     digest_key_id: digest.keyId,

@@ -1,6 +1,6 @@
 import type { ApiKey, RevocationReason, SecretDigest, StoredKey, VerifiableKey } from "../../domain/key.ts";
 import { parseTime } from "../connection/value-types.ts";
-import { fromStoredLimit, type StoredLimit } from "./stored-limits.ts";
+import { fromStoredLimit, fromStoredQuota, type StoredLimit, type StoredQuota } from "./stored-limits.ts";
 
 /*
  * The columns of `api_keys`. The driver names them as here (`connect.ts`), so a row has the properties of the domain's types: `key_id` is
@@ -19,6 +19,7 @@ const VERIFIABLE_KEY_COLUMNS = [
   "allowedCidrs",
   "restrictedToActorIds",
   "rateLimits",
+  "quotas",
 ] as const satisfies readonly (keyof VerifiableKey)[];
 
 export const KEY_COLUMNS = [
@@ -76,10 +77,13 @@ export function storedReason(reason: RevocationReason): StoredReason {
   return `${REASON_PREFIX}${reason}`;
 }
 
-/** A column whose value has another form than the field of the domain. */
-type WithLimits<K extends VerifiableKey> = Omit<K, "rateLimits"> & {
+/** Columns whose values have another form than the fields of the domain. */
+interface StoredLimits {
   readonly rateLimits: readonly StoredLimit[] | null;
-};
+  readonly quotas: readonly StoredQuota[] | null;
+}
+
+type WithLimits<K extends VerifiableKey> = Omit<K, keyof StoredLimits> & StoredLimits;
 
 export type KeyRow = WithLimits<Omit<ApiKey, "revocationReason">> & {
   readonly revocationReason: StoredReason | null;
@@ -94,11 +98,11 @@ export function toApiKey(row: KeyRow): ApiKey {
 
 /** Returns the key in a row without further columns. */
 export function keyOfRow(row: KeyRow): ApiKey {
-  const { revocationReason: reason, rateLimits } = row;
+  const { revocationReason: reason } = row;
   return {
     ...row,
+    ...limitsOfRow(row),
     revocationReason: reason && (reason.slice(REASON_PREFIX.length) as RevocationReason),
-    rateLimits: rateLimits?.map(fromStoredLimit) ?? null,
   };
 }
 
@@ -108,8 +112,11 @@ export function toStoredKey(row: KeyRow & SecretsRow): StoredKey {
 
 /** The same with only the part of the key that verification needs. */
 export function toVerifiable(row: VerifiableRow): StoredKey<VerifiableKey> {
-  const { rateLimits, ...key } = pick(row, VERIFIABLE_KEY_COLUMNS);
-  return { key: { ...key, rateLimits: rateLimits?.map(fromStoredLimit) ?? null }, secrets: toSecrets(row) };
+  return { key: { ...pick(row, VERIFIABLE_KEY_COLUMNS), ...limitsOfRow(row) }, secrets: toSecrets(row) };
+}
+
+function limitsOfRow({ rateLimits, quotas }: StoredLimits) {
+  return { rateLimits: rateLimits?.map(fromStoredLimit) ?? null, quotas: quotas?.map(fromStoredQuota) ?? null };
 }
 
 function pick<R extends object, K extends keyof R>(row: R, columns: readonly K[]): Pick<R, K> {

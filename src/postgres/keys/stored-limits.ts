@@ -1,4 +1,4 @@
-import type { RateLimit } from "../../domain/rate-limit.ts";
+import type { Quota, RateLimit } from "../../domain/rate-limit.ts";
 
 /** A limit in the column `rate_limits`, and so in events of the audit log: as in the API, without what is the default. */
 export type StoredLimit = {
@@ -30,3 +30,28 @@ export function fromStoredLimit(stored: StoredLimit): RateLimit {
     onOutage: on_outage === undefined ? "DENY" : "ALLOW",
   };
 }
+
+/** A quota in the column `quotas`, likewise. */
+export type StoredQuota = {
+  readonly name: string;
+  readonly limit: number;
+  readonly period: `QUOTA_PERIOD_${Quota["period"]}`;
+  readonly anchor_time: string;
+  /** When what is used of it was last adjusted, and by how many tokens. */
+  readonly adjust_time?: string;
+  readonly adjustment?: number;
+};
+
+export function toStoredQuota({ name, limit, period, anchorTime }: Quota): StoredQuota {
+  return { name, limit, period: `${PERIOD_PREFIX}${period}`, anchor_time: new Date(anchorTime).toISOString() };
+}
+
+export function fromStoredQuota({ name, limit, period, anchor_time, adjust_time }: StoredQuota): Quota {
+  return {
+    ...{ name, limit, period: period.slice(PERIOD_PREFIX.length) as Quota["period"] },
+    anchorTime: Date.parse(anchor_time),
+    adjustTime: adjust_time === undefined ? null : Date.parse(adjust_time),
+  };
+}
+
+const PERIOD_PREFIX = "QUOTA_PERIOD_";

@@ -1,5 +1,19 @@
--- Limits on the verifications of a key (docs/limits.md). A nullable column without a default: no row is rewritten.
-ALTER TABLE api_keys ADD COLUMN rate_limits jsonb;
+-- Limits on the verifications of a key (docs/limits.md). Nullable columns without a default: no row is rewritten.
+ALTER TABLE api_keys ADD COLUMN rate_limits jsonb, ADD COLUMN quotas jsonb;
+
+-- Returns the end of the period of a calendar that contains a time: the anchor is the begin of one of them. In UTC; a month that has no day like
+-- that of the anchor ends a period on its last day.
+CREATE FUNCTION quota_period_end(at timestamptz, period text, anchor timestamptz) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT AS $$
+  SELECT min(ends) AT TIME ZONE 'UTC' FROM (
+    SELECT (anchor AT TIME ZONE 'UTC') + (number + candidate) * unit AS ends
+    FROM (SELECT ('1 ' || period)::interval AS unit, at AT TIME ZONE 'UTC' AS now, anchor AT TIME ZONE 'UTC' AS start) AS calendar,
+    LATERAL (SELECT floor(CASE period
+      WHEN 'YEAR' THEN extract(year FROM now) - extract(year FROM start)
+      WHEN 'MONTH' THEN (extract(year FROM now) - extract(year FROM start)) * 12 + extract(month FROM now) - extract(month FROM start)
+      ELSE extract(epoch FROM now - start) / extract(epoch FROM unit) END)::integer AS number) AS elapsed,
+    generate_series(0, 1) AS candidate
+  ) AS periods WHERE ends > at AT TIME ZONE 'UTC'
+$$;
 
 -- The tokens that have been granted, by the key and the name of the limit. No index but the primary key, so that updates are heap-only.
 CREATE TABLE limit_buckets (
@@ -9,27 +23,32 @@ CREATE TABLE limit_buckets (
   update_time timestamptz NOT NULL,
   -- What the last statement has granted.
   granted integer NOT NULL,
-  -- The limit, by the last statement: its size, and the tokens with which it refills per millisecond.
+  -- The limit, by the last statement: its size, and the tokens with which it refills per millisecond; 0: it is a quota.
   burst integer NOT NULL,
-  rate float8 NOT NULL
+  rate float8 NOT NULL,
+  -- Of a quota: its calendar, and the end of its current period, at which all of it refills.
+  period text,
+  anchor_time timestamptz,
+  reset_time timestamptz
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.02);
 
 DROP TRIGGER key_changed ON api_keys;
 CREATE TRIGGER key_changed AFTER DELETE OR UPDATE OF
   key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time, rotate_time, revoke_time,
   revocation_reason, revocation_description, secret_version, digest, digest_key_id, previous_secrets, disable_time, disable_reason,
-  allowed_cidrs, restricted_to_actor_ids, created_by, rate_limits
+  allowed_cidrs, restricted_to_actor_ids, created_by, hash_algorithm, hash_scheme_id, hash_parameters, hash_prefix_length, adopt_before_time,
+  adopted_expire_time, adopt_time, rate_limits, quotas
 ON api_keys FOR EACH ROW EXECUTE FUNCTION notify_key_changed();
 
 -- Servers of release 0.3 and earlier do not apply limits: see 0017.
-CREATE TRIGGER key_limited AFTER INSERT OR UPDATE OF rate_limits ON api_keys
-FOR EACH ROW WHEN (NEW.rate_limits IS NOT NULL) EXECUTE FUNCTION require_nodes_apply_control('LIMITS');
+CREATE TRIGGER key_limited AFTER INSERT OR UPDATE OF rate_limits, quotas ON api_keys
+FOR EACH ROW WHEN (NEW.rate_limits IS NOT NULL OR NEW.quotas IS NOT NULL) EXECUTE FUNCTION require_nodes_apply_control('LIMITS');
 
 CREATE FUNCTION require_node_applies_limits() RETURNS trigger LANGUAGE plpgsql
 SET enable_seqscan = off SET enable_indexscan = off AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(5394655);
-  IF EXISTS (SELECT FROM api_keys WHERE rate_limits IS NOT NULL AND (CASE WHEN revoke_time IS NULL THEN 1 END) = 1) THEN
+  IF EXISTS (SELECT FROM api_keys WHERE (rate_limits IS NOT NULL OR quotas IS NOT NULL) AND (CASE WHEN revoke_time IS NULL THEN 1 END) = 1) THEN
     RAISE EXCEPTION 'a key has the control LIMITS, which server % (%) does not apply: start a later release of Keyhold', NEW.name, NEW.version
     USING ERRCODE = 'KH002';
   END IF;
@@ -57,7 +76,7 @@ BEGIN
   ) AS usual CROSS JOIN LATERAL (
     SELECT
       added.expire_time, added.rotate_time, added.revoke_time, added.revocation_reason, added.revocation_description, added.revoked_by,
-      added.disable_time, added.disable_reason, added.disabled_by, added.allowed_cidrs, added.restricted_to_actor_ids, added.rate_limits, added.hash_algorithm,
+      added.disable_time, added.disable_reason, added.disabled_by, added.allowed_cidrs, added.restricted_to_actor_ids, added.rate_limits, added.quotas, added.hash_algorithm,
       added.hash_scheme_id, added.hash_prefix_length, added.adopt_before_time, added.adopted_expire_time, added.adopt_time
   ) AS seldom;
   RETURN NULL;
@@ -93,7 +112,7 @@ BEGIN
         || CASE WHEN changed.metadata THEN jsonb_build_object('metadata', was.metadata) ELSE '{}' END
         || CASE WHEN changed.expiry THEN jsonb_build_object('expire_time', was.expire_time) ELSE '{}' END
         || CASE WHEN changed.addresses THEN jsonb_build_object('allowed_cidrs', was.allowed_cidrs) ELSE '{}' END
-        || CASE WHEN changed.limits THEN jsonb_build_object('rate_limits', was.rate_limits) ELSE '{}' END
+        || CASE WHEN changed.limits THEN jsonb_build_object('rate_limits', was.rate_limits, 'quotas', was.quotas) ELSE '{}' END
         || CASE WHEN changed.immutable THEN jsonb_build_object('kind', was.kind, 'actor_id', was.actor_id, 'create_time', was.create_time,
           'created_by', was.created_by, 'restricted_to_actor_ids', was.restricted_to_actor_ids) ELSE '{}' END,
         CASE WHEN changed.times THEN jsonb_build_object('update_time', becomes.update_time) ELSE '{}' END
@@ -111,7 +130,7 @@ BEGIN
         || CASE WHEN changed.metadata THEN jsonb_build_object('metadata', becomes.metadata) ELSE '{}' END
         || CASE WHEN changed.expiry THEN jsonb_build_object('expire_time', becomes.expire_time) ELSE '{}' END
         || CASE WHEN changed.addresses THEN jsonb_build_object('allowed_cidrs', becomes.allowed_cidrs) ELSE '{}' END
-        || CASE WHEN changed.limits THEN jsonb_build_object('rate_limits', becomes.rate_limits) ELSE '{}' END
+        || CASE WHEN changed.limits THEN jsonb_build_object('rate_limits', becomes.rate_limits, 'quotas', becomes.quotas) ELSE '{}' END
         || CASE WHEN changed.immutable THEN jsonb_build_object('kind', becomes.kind, 'actor_id', becomes.actor_id, 'create_time',
           becomes.create_time, 'created_by', becomes.created_by, 'restricted_to_actor_ids', becomes.restricted_to_actor_ids) ELSE '{}' END
   FROM was JOIN becomes USING (key_id)
@@ -132,7 +151,7 @@ BEGIN
         becomes.metadata IS DISTINCT FROM was.metadata AS metadata,
         becomes.expire_time IS DISTINCT FROM was.expire_time AS expiry,
         becomes.allowed_cidrs IS DISTINCT FROM was.allowed_cidrs AS addresses,
-        becomes.rate_limits IS DISTINCT FROM was.rate_limits AS limits,
+        (becomes.rate_limits, becomes.quotas) IS DISTINCT FROM (was.rate_limits, was.quotas) AS limits,
         (becomes.kind, becomes.actor_id, becomes.create_time, becomes.created_by, becomes.restricted_to_actor_ids) IS DISTINCT FROM (was.kind,
           was.actor_id, was.create_time, was.created_by, was.restricted_to_actor_ids) AS immutable,
         becomes.digest IS DISTINCT FROM was.digest AS digest,
@@ -150,6 +169,7 @@ DO $$
 DECLARE
   name text;
 BEGIN
+  REVOKE ALL ON FUNCTION quota_period_end(timestamptz, text, timestamptz) FROM PUBLIC;
   FOREACH name IN ARRAY ARRAY['require_node_applies_limits', 'audit_keys_created', 'audit_keys_updated'] LOOP
     EXECUTE format('ALTER FUNCTION %I() SET search_path = %I, pg_temp', name, current_schema());
     EXECUTE format('ALTER FUNCTION %I() SET TimeZone = ''UTC''', name);

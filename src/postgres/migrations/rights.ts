@@ -33,13 +33,14 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
 
 const TABLES = Object.keys(RIGHTS);
 
-/** Functions that a server calls itself. They run as the owner. */
+/** Functions that a server calls itself; those of the audit log run as the owner. */
 export const FUNCTIONS: readonly string[] = [
   "audit_sequence(integer)",
   "audit_deny(jsonb)",
   "audit_grow(bigint,bigint,jsonb,text)",
   "audit_expiry(interval[],integer)",
   "audit_checkpoint()",
+  "quota_period_end(timestamptz,text,timestamptz)",
 ];
 
 /** The rights that a role has, lacks or does not need. */

@@ -1,5 +1,5 @@
 import type { Stamp } from "../../domain/key-lookup.ts";
-import type { RateLimit } from "../../domain/rate-limit.ts";
+import { type Limit, limitsOf } from "../../domain/rate-limit.ts";
 import { responseSize } from "../../domain/response-size.ts";
 import { ANSWER_FORMS, type AnswerForm, type EncodedAnswers, type Valid } from "../../domain/verdict.ts";
 import { memoizeFirst } from "../../lib/memoize.ts";
@@ -62,7 +62,7 @@ const MAX_LIST_LENGTH = 4_096;
 const parseList = (json: string): readonly string[] => Object.freeze(JSON.parse(json));
 const listOf = memoizeFirst(MAX_LISTS, parseList);
 
-const limitsOf = memoizeFirst(MAX_LISTS, (json): readonly RateLimit[] =>
+const parseLimits = memoizeFirst(MAX_LISTS, (json): readonly Limit[] =>
   Object.freeze(JSON.parse(json).map(decodeLimit)),
 );
 
@@ -86,7 +86,8 @@ const scratchWords = new Uint32Array(scratch.buffer, scratch.byteOffset, KEY_ID_
  */
 export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp): Buffer | undefined {
   const { identified, stored, secret } = loaded;
-  const { keyId, kind, actorId, metadata, disableTime, allowedCidrs, rateLimits } = stored.key;
+  const { keyId, kind, actorId, metadata, disableTime, allowedCidrs } = stored.key;
+  const limits = limitsOf(stored.key);
   const credential = credentialOf(identified, stored, secret ?? NO_SECRET);
   const audience = identified.token?.audience;
   const until = isInForce(loaded) ? Math.max(0, credential.expireTime?.getTime() ?? FOREVER) : 0;
@@ -94,13 +95,13 @@ export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp
     (kind === "imported" ? IS_IMPORTED : 0) |
     (secret === undefined ? 0 : HAS_SECRET) |
     (disableTime === null ? 0 : IS_DISABLED) |
-    (rateLimits === null ? 0 : HAS_LIMITS);
+    (limits === null ? 0 : HAS_LIMITS);
   scratchWords[WORDS.count] = count;
   scratchWords[WORDS.ofKey] = ofKey;
   scratchWords[WORDS.ofName] = ofName;
   scratchWords[WORDS.validUntil] = until % 2 ** 32;
   scratchWords[WORDS.validUntil + 1] = Math.floor(until / 2 ** 32);
-  const size = responseSize({ actorId, metadata, scopes: credential.scopes, rateLimits });
+  const size = responseSize({ actorId, metadata, scopes: credential.scopes, limits });
   scratch.writeUInt32LE(size, WORDS.size * WORD);
   scratch.writeUInt32LE(secret?.version ?? 0, WORDS.secretVersion * WORD);
   scratch.writeUInt32LE(CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8), WORDS.type * WORD);
@@ -111,7 +112,7 @@ export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp
   const room = ANSWER_SIZE + end - SECTIONS_AT - 2 * WORD;
   if (allowedCidrs !== null) end = writeSection(CIDRS, allowedCidrs, end);
   if (audience !== undefined) end = writeSection(AUDIENCE, audience, end);
-  if (rateLimits !== null) end = writeSection(LIMITS, rateLimits.map(encodeLimit), end);
+  if (limits !== null) end = writeSection(LIMITS, limits.map(encodeLimit), end);
   if (!(end + room <= MAX_SIZE)) return undefined;
   scratch.fill(0, end, end + room);
   return scratch.subarray(0, end + room);
@@ -237,9 +238,9 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
     return this.#type < FIRST_TOKEN_TYPE ? null : this.#list(AUDIENCE);
   }
 
-  get rateLimits(): readonly RateLimit[] | null {
+  get keyLimits(): readonly Limit[] | null {
     if ((this.#flags & HAS_LIMITS) === 0) return null;
-    return limitsOf(this.#section(LIMITS)?.toString() ?? "[]");
+    return parseLimits(this.#section(LIMITS)?.toString() ?? "[]");
   }
 
   get secretVersion(): number {
@@ -302,7 +303,7 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
       kind: (flags & IS_IMPORTED) === 0 ? "issued" : "imported",
       credentialType: this.credentialType,
       ...{ scopes: this.scopes, allowedCidrs: this.allowedCidrs, audience: this.audience ?? undefined },
-      rateLimits: this.rateLimits,
+      limits: this.keyLimits ?? [],
       secretVersion: (flags & HAS_SECRET) === 0 ? null : this.secretVersion,
     });
     loaded.stored.stamp = this.stamp;

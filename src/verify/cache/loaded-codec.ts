@@ -1,5 +1,5 @@
 import type { KeyKind, SecretDigest } from "../../domain/key.ts";
-import type { RateLimit } from "../../domain/rate-limit.ts";
+import { isQuota, isRateLimit, type Limit } from "../../domain/rate-limit.ts";
 import type { CredentialType } from "../../domain/verdict.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Loaded } from "../identified.ts";
@@ -38,7 +38,7 @@ interface Head {
   readonly scopes: readonly string[];
   readonly allowedCidrs: readonly string[] | null;
   readonly audience: readonly string[] | undefined;
-  readonly rateLimits: readonly RateLimit[] | null;
+  readonly limits: readonly Limit[];
   /** Null: the key does not have the secret any more. */
   readonly secretVersion: number | null;
 }
@@ -63,7 +63,7 @@ export function decodeLoaded(json: string, head: Head): Loaded {
   const content: Content = JSON.parse(json);
   const [actorId, metadata, expireTime, token = null, secretExpireTime, revokeTime, disableTime, ...rest] = content;
   const [restrictedToActorIds = null, digests = null] = rest;
-  const { keyId, kind, credentialType, scopes, allowedCidrs, audience, rateLimits, secretVersion } = head;
+  const { keyId, kind, credentialType, scopes, allowedCidrs, audience, limits, secretVersion } = head;
   const secret = secretVersion === null ? undefined : { version: secretVersion, expireTime: dateOf(secretExpireTime) };
   return {
     identified: { credentialType, token: token && decodeToken(token, audience, secretVersion ?? 0) },
@@ -71,7 +71,12 @@ export function decodeLoaded(json: string, head: Head): Loaded {
       key: {
         ...{ keyId, kind, actorId, scopes: token === null ? scopes : token[3], metadata },
         ...{ expireTime: dateOf(expireTime), revokeTime: dateOf(revokeTime), disableTime: dateOf(disableTime) },
-        ...{ allowedCidrs, restrictedToActorIds, rateLimits },
+        ...{
+          allowedCidrs,
+          restrictedToActorIds,
+          rateLimits: nonEmpty(limits.filter(isRateLimit)),
+          quotas: nonEmpty(limits.filter(isQuota)),
+        },
       },
       secrets: [],
     },
@@ -98,6 +103,10 @@ function encodeDigest({ keyId, digest }: SecretDigest): Digest {
 
 function decodeDigest([keyId, hex]: Digest): SecretDigest {
   return { keyId, digest: Buffer.from(hex, "hex") };
+}
+
+function nonEmpty<T>(list: readonly T[]): readonly T[] | null {
+  return list.length === 0 ? null : list;
 }
 
 function millis(time: Date | null | undefined): number | null {

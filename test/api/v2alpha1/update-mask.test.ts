@@ -92,7 +92,7 @@ test("a mask applies equally to the other kind of key", () => {
   expect(maskedUpdate(undefined, ImportedApiKeySchema, key)).toEqual({ name: "a" });
 });
 
-const UPDATABLE = ["name", "scopes", "metadata", "expire_time", "ip_restriction", "ttl"];
+const UPDATABLE = ["name", "scopes", "metadata", "expire_time", "ip_restriction", "ttl", "rate_limits", "quotas"];
 
 /** Fields of a key that cannot be changed, and unknown fields. */
 const REFUSED: readonly (readonly [paths: readonly string[] | undefined, key: Init, message: RegExp])[] = [

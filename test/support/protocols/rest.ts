@@ -110,6 +110,7 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [keys.revokeApiKey, postTo("revoke")],
   [keys.disableApiKey, postTo("disable")],
   [keys.enableApiKey, postTo("enable")],
+  [keys.adjustQuota, postTo("adjustQuota")],
   [keys.bulkRevokeApiKeys, (body) => post(`${paths.keys}:bulkRevoke`, body)],
   [keys.bulkDisableApiKeys, (body) => post(`${paths.keys}:bulkDisable`, body)],
   [SelfServiceService.method.selfRevokeApiKey, (body) => post(paths.selfRevoke, body)],

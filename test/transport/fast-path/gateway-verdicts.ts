@@ -10,7 +10,7 @@ import { memoizable } from "../../../src/lib/memoize.ts";
 const KEY: VerifiableKey = {
   ...{ keyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10", kind: "issued", actorId: 'a b"é\r\nx: y', scopes: [] },
   ...{ metadata: { plan_id: "ä,%" }, expireTime: null, revokeTime: null, disableTime: null },
-  ...{ allowedCidrs: null, restrictedToActorIds: null, rateLimits: null },
+  ...{ allowedCidrs: null, restrictedToActorIds: null, rateLimits: null, quotas: null },
 };
 const VALID: Valid = {
   ...{
@@ -18,7 +18,7 @@ const VALID: Valid = {
     keyId: KEY.keyId,
     credentialType: "ISSUED_API_KEY",
     key: KEY,
-    rateLimits: null,
+    keyLimits: null,
     secretVersion: 1,
     scopes: ["read", "x:y"],
   },

@@ -121,11 +121,11 @@ describe("a file", () => {
       "google/api/annotations.proto",
       "google/api/field_behavior.proto",
       "google/protobuf/any.proto",
+      "google/protobuf/duration.proto",
       "google/protobuf/struct.proto",
       "google/protobuf/timestamp.proto",
       "keyhold/v2alpha1/api_key.proto",
       "google/protobuf/descriptor.proto",
-      "google/protobuf/duration.proto",
       "google/protobuf/field_mask.proto",
       "google/api/http.proto",
     ]);

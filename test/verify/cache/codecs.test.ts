@@ -4,7 +4,7 @@ import { CredentialCache } from "../../../src/verify/cache/credential-cache.ts";
 import { Epochs } from "../../../src/verify/cache/epochs.ts";
 import { KeyCache } from "../../../src/verify/cache/key-cache.ts";
 import type { Loaded } from "../../../src/verify/identified.ts";
-import { anyRateLimits } from "../../support/rate-limits.ts";
+import { anyQuotas, anyRateLimits } from "../../support/rate-limits.ts";
 
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 
@@ -27,6 +27,7 @@ const key = fc.record({
   allowedCidrs: fc.option(texts),
   restrictedToActorIds: fc.option(texts),
   rateLimits: anyRateLimits,
+  quotas: anyQuotas,
 });
 const version = fc.nat(2 ** 30);
 const secret = fc.record({ version, digest, expireTime: time });

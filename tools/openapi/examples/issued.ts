@@ -114,7 +114,7 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       status: 400,
       response: invalidArgument(
         "update_mask",
-        "actor_id is not one of name, scopes, metadata, expire_time, ip_restriction, ttl",
+        "actor_id is not one of name, scopes, metadata, expire_time, ip_restriction, ttl, rate_limits, quotas",
         "FIELD_NOT_UPDATABLE",
       ),
     },

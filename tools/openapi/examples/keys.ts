@@ -43,6 +43,13 @@ const disabled = (kind: string, key: JsonObject): JsonObject => ({
   disabled_by: "none:anonymous",
 });
 
+const MONTHLY: JsonObject = {
+  name: "monthly",
+  limit: 10_000,
+  period: "QUOTA_PERIOD_MONTH",
+  anchor_time: "2001-01-01T00:00:00Z",
+};
+
 const check = (name: string, result: string, detail: string): JsonObject => ({
   name: `VERIFICATION_CHECK_${name}`,
   result: `CHECK_RESULT_${result}`,
@@ -184,6 +191,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
         actor_id: "actor_1",
         status: "KEY_STATUS_REVOKED",
         missing_scopes: [],
+        limits: [],
       },
     },
     unknown: {
@@ -238,6 +246,25 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
       body: { filter: `key_id="${issuedKeyId}"`, expected_count: 250 },
       status: 409,
       response: countDiffers,
+    },
+  },
+  ApiKeysService_AdjustQuota: {
+    subtract: {
+      summary: "Give back 500 verifications of this month",
+      parameters: { key_id: issuedKeyId },
+      body: { name: "monthly", delta: -500 },
+      status: 200,
+      response: ofKind("KEY_KIND_ISSUED", issuedKey({ quotas: [MONTHLY] })),
+    },
+    unknown: {
+      summary: "No such quota",
+      parameters: { key_id: issuedKeyId },
+      body: { name: "daily", delta: -500 },
+      status: 404,
+      response: errorBody(404, "NOT_FOUND", "QUOTA_NOT_FOUND", `name: key ${issuedKeyId} has no quota of this name`, {
+        field: "name",
+        metadata: { key_id: issuedKeyId },
+      }),
     },
   },
   ApiKeysService_BulkDisableApiKeys: {

@@ -84,6 +84,8 @@ export function issuedKey(changes: JsonObject = {}): JsonObject {
     hint: "kh_v1_…0000",
     created_by: "none:anonymous",
     restricted_to_actor_ids: [],
+    rate_limits: [],
+    quotas: [],
     ...changes,
   };
 }
@@ -100,6 +102,8 @@ export function importedKey(changes: JsonObject = {}): JsonObject {
     update_time: CREATED,
     hint: "…ghij",
     created_by: "none:anonymous",
+    rate_limits: [],
+    quotas: [],
     ...changes,
   };
 }
@@ -167,7 +171,15 @@ export function validVerdict(changes: JsonObject = {}): JsonObject {
   const { key_id, actor_id, scopes, metadata, status, expire_time } = issuedKey();
   const facts: JsonObject = JSON.parse(JSON.stringify({ key_id, actor_id, scopes, metadata, status, expire_time }));
   const type = "CREDENTIAL_TYPE_ISSUED_API_KEY";
-  return { is_valid: true, ...facts, issuer: "keyhold", credential_type: type, missing_scopes: [], ...changes };
+  return {
+    is_valid: true,
+    ...facts,
+    issuer: "keyhold",
+    credential_type: type,
+    missing_scopes: [],
+    limits: [],
+    ...changes,
+  };
 }
 
 export const REVOKED_VERDICT: JsonObject = {
@@ -177,6 +189,7 @@ export const REVOKED_VERDICT: JsonObject = {
   error_code: "VERIFICATION_ERROR_REVOKED",
   error_message: "the key is revoked",
   missing_scopes: [],
+  limits: [],
 };
 
 /** What the webhook endpoint was made with. */

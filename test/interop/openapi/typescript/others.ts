@@ -40,6 +40,7 @@ export function laterReleases(ok: Step): void {
     scopes: [],
     metadata: {},
     missing_scopes: [],
+    limits: [],
     error_code: "VERIFICATION_ERROR_LATER",
     status: "KEY_STATUS_LATER",
     credential_type: "CREDENTIAL_TYPE_LATER",

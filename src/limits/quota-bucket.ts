@@ -1,0 +1,117 @@
+import type { LimitStatus, Quota } from "../domain/rate-limit.ts";
+import { Demand } from "./demand.ts";
+import type { Grant, GrantRequest, Requested, Return } from "./grants.ts";
+import type { Admission, SharedBucket } from "./shared-bucket.ts";
+
+/** Milliseconds for whose demand tokens are leased. */
+const HORIZON = 1_000;
+
+/** Each node leases at most this part of what is left, so that the last of it is not divided among the nodes. */
+const BATCH_PART = 0.05;
+
+/** Milliseconds without a verification after which leased tokens are returned. */
+const IDLE_TIME = 10_000;
+
+/** The bucket of a quota: tokens that are leased are charged, and those that a crash loses come back at the end of the period. */
+export class QuotaBucket implements SharedBucket {
+  readonly name: string;
+  readonly limit: Quota;
+  readonly isShadow = false;
+  readonly allowsOutage = false;
+  isRequested = false;
+  readonly #demand = new Demand(HORIZON);
+  /** Leased and not spent. */
+  #tokens = 0;
+  /** What all nodes have been granted in the period, or more. */
+  #used = 0;
+  /** Tokens are void and nothing is known from then on, in monotonic milliseconds. */
+  #end = Number.NEGATIVE_INFINITY;
+  /** The same by the clock of the database, in milliseconds since the epoch. */
+  #resetTime = 0;
+  #presented = 0;
+  #asked = 0;
+
+  constructor(name: string, limit: Quota) {
+    this.name = name;
+    this.limit = limit;
+  }
+
+  get isBusy(): boolean {
+    return this.isRequested || this.#tokens > 0;
+  }
+
+  isOf(limit: Quota): boolean {
+    const own = this.limit;
+    if (own === limit) return true;
+    const isSamePeriod = own.period === limit.period && own.anchorTime === limit.anchorTime;
+    return isSamePeriod && own.limit === limit.limit && own.adjustTime === limit.adjustTime;
+  }
+
+  present(cost: number, now: number): void {
+    this.#presented = now;
+    this.#demand.add(cost, now);
+  }
+
+  admission(cost: number, now: number): Admission {
+    if (now >= this.#end) return cost > this.limit.limit ? "DENIED" : "UNKNOWN";
+    if (this.#tokens >= cost) return "ADMITTED";
+    const isUsedUp = this.#used + cost - this.#tokens > this.limit.limit;
+    // Other nodes may have returned tokens since.
+    return isUsedUp && now - this.#asked < IDLE_TIME ? "DENIED" : "UNKNOWN";
+  }
+
+  spend(cost: number): void {
+    this.#tokens -= cost;
+  }
+
+  wantsMore(now: number, nodes: number | null): boolean {
+    return 2 * this.#tokens < this.#batch(now, nodes);
+  }
+
+  #batch(now: number, nodes: number | null): number {
+    if (now >= this.#end) return 0;
+    const left = Math.floor(((this.limit.limit - this.#used) * BATCH_PART) / (nodes ?? 1));
+    return Math.max(0, Math.min(this.#demand.expected(now), left));
+  }
+
+  request(waiting: number, now: number, nodes: number | null): GrantRequest {
+    const { limit: burst, period, anchorTime } = this.limit;
+    const wanted = Math.max(0, waiting - this.#unspent(now)) + this.#batch(now, nodes);
+    return { bucket: this.name, burst, rate: 0, calendar: { period, anchorTime }, wanted, owed: 0 };
+  }
+
+  #unspent(now: number): number {
+    return now >= this.#end ? 0 : this.#tokens;
+  }
+
+  take({ granted, level, reset }: Grant, _: Requested, sent: number): void {
+    if (reset === undefined) return;
+    if (reset.time !== this.#resetTime) this.#tokens = 0;
+    this.#tokens += granted;
+    [this.#used, this.#resetTime, this.#end, this.#asked] = [level, reset.time, sent + reset.after, sent];
+  }
+
+  release(now: number, isStopping: boolean): Return | null {
+    const tokens = this.#unspent(now);
+    this.#tokens = tokens;
+    if (tokens === 0 || this.isRequested || !(isStopping || now - this.#presented > IDLE_TIME)) return null;
+    this.#tokens = 0;
+    this.#used -= tokens;
+    return { bucket: this.name, tokens, resetTime: this.#resetTime };
+  }
+
+  isIdle(now: number): boolean {
+    return !this.isRequested && this.#unspent(now) === 0 && (now >= this.#end || this.#used < this.limit.limit);
+  }
+
+  status(_: number, isExceeded: boolean, now: number): LimitStatus {
+    const isKnown = now < this.#end;
+    return {
+      limit: this.limit,
+      remaining: isKnown ? Math.max(0, this.limit.limit - this.#used + this.#tokens) : null,
+      resetTime: isKnown ? this.#resetTime : null,
+      retryAfter: isExceeded && isKnown ? this.#end - now : null,
+      isExceeded,
+    };
+  }
+}
