@@ -16,6 +16,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   signing: 3,
   audit: 3,
   webhooks: 3,
+  usage: 3,
   cluster: 3,
   limits: 3,
   "embedded-postgres": 3,
@@ -43,6 +44,7 @@ const ROOMS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
     audit: 3,
     webhooks: 3,
     limits: 3,
+    usage: 3,
     ".": 4,
   },
   transport: {

@@ -15,6 +15,7 @@ import type { HmacKeysContext } from "../hashing/hmac-keys.ts";
 import type { DeriveContext, KeysContext } from "../keys/ports.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Jwks } from "../token/jwks.ts";
+import type { UsageContext } from "../usage/usage.ts";
 import type { Presentation } from "../verify/context.ts";
 import type { ExplainedSubject, Explanation } from "../verify/explain.ts";
 import type { CacheMode } from "../verify/reader.ts";
@@ -29,6 +30,7 @@ export interface ApiContext {
   readonly auditTree: TreeContext;
   readonly derive: DeriveContext;
   readonly hmacKeys: HmacKeysContext;
+  readonly usage: UsageContext;
   readonly webhooks: WebhooksContext;
   readonly issuer: string;
   /** For a restricted caller, keys of other actors do not exist. */

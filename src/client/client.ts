@@ -6,6 +6,7 @@ import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { UsageService } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { withRequestIds } from "./request-ids.ts";
 import { type RetryOptions, withRetries } from "./retries.ts";
@@ -42,6 +43,7 @@ export interface KeyholdClient {
   readonly selfService: Client<typeof SelfServiceService>;
   readonly derivedKeys: Client<typeof DerivedKeysService>;
   readonly audit: Client<typeof AuditService>;
+  readonly usage: Client<typeof UsageService>;
   readonly webhookEndpoints: Client<typeof WebhookEndpointsService>;
 }
 
@@ -65,6 +67,7 @@ export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClien
     selfService: createClient(SelfServiceService, transport),
     derivedKeys: createClient(DerivedKeysService, transport),
     audit: createClient(AuditService, transport),
+    usage: createClient(UsageService, transport),
     webhookEndpoints: createClient(WebhookEndpointsService, transport),
   };
 }

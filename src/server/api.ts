@@ -3,6 +3,7 @@ import type { ApiContext } from "../api/row.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Adopter } from "../hashing/adopter.ts";
 import type { Signing } from "../signing/signing.ts";
+import type { UsageCounter } from "../usage/counter.ts";
 import type { VerifyContext } from "../verify/context.ts";
 import { explain } from "../verify/explain.ts";
 import { tokenCacher } from "../verify/identify.ts";
@@ -52,18 +53,21 @@ export function reserved(context: VerifyContext, { reserved }: Resources["reader
 
 export function createApi(
   { issuer, tokenLimits }: Config,
-  { keys, reader, rings, hashing, audit, auditTree }: Resources,
+  { keys, reader, rings, hashing, audit, auditTree, usage: { reader: usageReader } }: Resources,
   signing: Signing,
   context: VerifyContext,
   server: Pick<ApiContext, "auditFeed" | "webhooks" | "onDenied" | "isStopping">,
+  usage: Pick<UsageCounter, "add"> | null = null,
 ): ApiContext {
   const { clock, random } = keys;
   const strict = strictly(context);
+  const counted = usage === null ? context : countingUsage(context, usage);
   const of = (all: VerifyContext, { restrictions }: Principal) => restrictedTo(all, restrictions);
   return {
     keys,
     audit,
     auditTree,
+    usage: { reader: usageReader, clock, rings },
     derive: {
       ...{ clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },
       cacheToken: (credential, parent) => tokenCacher(context, credential, parent),
@@ -71,15 +75,26 @@ export function createApi(
     hmacKeys: hashing.hmacKeys,
     issuer,
     verify: (caller, credential, mode, presentation) =>
-      verify(of(context, caller), credential, mode, presentation, caller),
+      verify(of(counted, caller), credential, mode, presentation, caller),
     verifyStrictly: (caller, credential, presentation) =>
       verify(of(strict, caller), credential, "default", presentation, caller),
     verifyReserved: (caller, credential) =>
       verify(of(reserved(strict, reader), caller), credential, "default", undefined, caller),
-    verifyAll: (caller, requests, mode) => verifyAll(of(context, caller), requests, mode, caller),
+    verifyAll: (caller, requests, mode) => verifyAll(of(counted, caller), requests, mode, caller),
     explain: (caller, subject, presentation) =>
       explain(of({ ...strict, charge: context.charge }, caller), subject, presentation),
     jwks: signing.jwks,
     ...server,
+  };
+}
+
+/** Returns the same context, whose verdicts count as usage of their keys. */
+function countingUsage(context: VerifyContext, { add }: Pick<UsageCounter, "add">): VerifyContext {
+  return {
+    ...context,
+    onVerdict: (credentialType, verdict) => {
+      context.onVerdict(credentialType, verdict);
+      add(verdict);
+    },
   };
 }

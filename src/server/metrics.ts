@@ -19,6 +19,7 @@ import type { LastUsed } from "../verify/last-used.ts";
 import type { Jobs } from "./jobs.ts";
 import type { RateLimits } from "./limits.ts";
 import type { Resources } from "./resources.ts";
+import type { Usage } from "./usage.ts";
 import { readBuild, readVersion } from "./version.ts";
 
 export type GatewayKind = "forward_auth" | "ext_authz";
@@ -65,6 +66,7 @@ export interface Measured {
   readonly signing: Signing;
   readonly lastUsed: LastUsed;
   readonly rateLimits: RateLimits;
+  readonly usage: Usage;
   readonly isReady: () => boolean;
   /** Milliseconds. */
   readonly leaseTtl: number;
@@ -90,6 +92,7 @@ export function metricsOf(measured: Measured): AnyFamily[] {
     ...auditMetrics(measured),
     ...webhookMetrics(measured.meters),
     ...measured.rateLimits.families(),
+    ...usageMetrics(measured.usage),
     ...(measured.uncaught === undefined ? [] : [uncaughtMetric(measured.uncaught)]),
   ];
 }
@@ -127,6 +130,28 @@ function auditMetrics({ feed, meters: { audit, expiry, denials } }: Measured): F
       "keyhold_expiry_lag_seconds",
       "How long the oldest event of an expiry that is not recorded yet has been due.",
       () => seconds(expiry.lag),
+    ),
+  ];
+}
+
+function usageMetrics(usage: Usage): Family[] {
+  if (usage === null) return [];
+  const { counter: counting, flusher } = usage;
+  return [
+    counter(
+      "keyhold_usage_stored_total",
+      "Verifications that this server has stored in the usage of keys.",
+      () => flusher.stored,
+    ),
+    counter(
+      "keyhold_usage_dropped_total",
+      "Verifications that are missing in the usage of keys, because too many keys were in use while the database could not store it.",
+      () => counting.dropped,
+    ),
+    gauge(
+      "keyhold_usage_waiting_rows",
+      "Keys, or keys with an outcome, whose usage is to be stored.",
+      () => flusher.waiting,
     ),
   ];
 }

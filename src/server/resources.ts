@@ -20,6 +20,8 @@ import { createKeyStore } from "../postgres/key-store.ts";
 import { createFindKeys } from "../postgres/keys/verification-store.ts";
 import { createBucketStore } from "../postgres/limits/bucket-store.ts";
 import { createSigningKeyStore } from "../postgres/signing/signing-key-store.ts";
+import { createUsageReader } from "../postgres/usage/usage-reader.ts";
+import { createUsageStore } from "../postgres/usage/usage-store.ts";
 import { createEndpointStore } from "../postgres/webhooks/endpoint-store.ts";
 import { createQueueStore } from "../postgres/webhooks/queue-store.ts";
 import type { SigningContext } from "../signing/signing.ts";
@@ -193,13 +195,28 @@ function assemble(
   };
   const buckets = createBucketStore(open(databases.limits));
   const webhooks = { endpoints: createEndpointStore({ database, lists }), queue: createQueueStore(auditDatabase) };
+  const usage = { store: createUsageStore(auditDatabase), reader: createUsageReader(lists) };
   return {
     database,
     /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */
     lists,
     /** Runs the statement with which keys are found for verification, past the cache. */
     probeReads,
-    ...{ rings, shapes, keys, reader, signing, coherence, hashing, storeAdoption, audit, auditTree, buckets, webhooks },
+    ...{
+      rings,
+      shapes,
+      keys,
+      reader,
+      signing,
+      coherence,
+      hashing,
+      storeAdoption,
+      audit,
+      auditTree,
+      buckets,
+      webhooks,
+      usage,
+    },
   };
 }
 

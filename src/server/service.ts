@@ -5,6 +5,7 @@ import { introspectBy } from "../api/introspection.ts";
 import { implementRpcs, implementStreams } from "../api/v2alpha1/rpcs.ts";
 import { createTreeKey } from "../audit/tree/tree.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
+import type { Principal } from "../domain/principal.ts";
 import type { Charge } from "../domain/rate-limit.ts";
 import type { Valid } from "../domain/verdict.ts";
 import { createAdopter } from "../hashing/adopter.ts";
@@ -34,6 +35,7 @@ import { Instruments, metricsOf } from "./metrics.ts";
 import { openPorts } from "./ports.ts";
 import { createReadProbe } from "./read-probe.ts";
 import type { Resources } from "./resources.ts";
+import { createUsage, startUsageJob } from "./usage.ts";
 import { startWebhooks, webhooksContext } from "./webhooks.ts";
 
 export type Service = Awaited<ReturnType<typeof serve>>;
@@ -91,12 +93,14 @@ export async function serve(
   let isStopping = false;
   const feed = createAuditFeed(resources);
   let runWebhooks = () => {};
-  const api = createApi(config, resources, signing, counted, {
+  const usage = createUsage(config, resources);
+  const server = {
     auditFeed: feed,
     webhooks: webhooksContext(config, resources, () => runWebhooks()),
-    onDenied: (caller) => meters.denials.add(caller, "NOT_PERMITTED"),
+    onDenied: (caller: Principal) => meters.denials.add(caller, "NOT_PERMITTED"),
     isStopping: () => isStopping,
-  });
+  };
+  const api = createApi(config, resources, signing, counted, server, usage?.counter);
   const { isCoherent } = resources.coherence;
   const reads = createReadProbe({
     run: resources.probeReads,
@@ -136,6 +140,7 @@ export async function serve(
   rateLimits.start(jobs, () => isStopping);
   const webhooks = startWebhooks(jobs, config, resources, meters, logger);
   runWebhooks = webhooks.run;
+  startUsageJob(jobs, usage);
   startAuditJob(jobs, feed, resources, meters, webhooks.run);
   const stopJobs = async () => void (await Promise.all([webhooks.stop(), jobs.stop()]));
   onFailure.defer(stopJobs);
@@ -162,6 +167,7 @@ export async function serve(
     signing,
     lastUsed,
     rateLimits,
+    usage,
     isReady,
     leaseTtl: config.leaseTtl,
     meters,

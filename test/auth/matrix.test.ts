@@ -9,6 +9,7 @@ import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_k
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { UsageService } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
@@ -62,6 +63,7 @@ const { method: imported } = ImportedApiKeysService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
+const { method: usage } = UsageService;
 const { method: webhooks } = WebhookEndpointsService;
 const HMAC_KEY = { hmacKeyId: "h", key: "the key of an HMAC", encoding: TextEncoding.UTF8 };
 const draft = ({ actorId }: Target) => ({ name: "n", actorId });
@@ -157,6 +159,8 @@ const ROWS: readonly Row[] = [
         : reply;
     },
   },
+  row(usage.queryUsage, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
+  row(usage.getKeyUsage, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
   ofEndpoint(webhooks.createWebhookEndpoint, (endpointId) => ({
     ...{ endpointId, url: "https://hooks.invalid", eventTypes: ["signing_key.rotated"] },
   })),
@@ -227,6 +231,8 @@ const HIDDEN: Readonly<Record<string, object>> = {
   GetAuditCheckpoint: NOT_PERMITTED,
   GetAuditProof: NOT_PERMITTED,
   WatchAuditEvents: NOT_PERMITTED,
+  QueryUsage: NOTHING,
+  GetKeyUsage: NOT_FOUND,
   CreateWebhookEndpoint: NOT_PERMITTED,
   GetWebhookEndpoint: NOT_PERMITTED,
   ListWebhookEndpoints: NOT_PERMITTED,

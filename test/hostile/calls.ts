@@ -98,6 +98,8 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   GetAuditEvent: () => ({ seq: "0" }),
   GetAuditCheckpoint: () => ({}),
   GetAuditProof: () => ({ tree_size: "1", seq: "0" }),
+  QueryUsage: () => ({ group_by: ["key"], step: "1h", page_size: 2 }),
+  GetKeyUsage: ({ issuedKeyId }) => ({ key_id: issuedKeyId, step: "1d" }),
   // There can be only 100.
   CreateWebhookEndpoint: () => ({
     ...{ endpoint_id: "hooks", url: "https://hooks.invalid", event_types: ["signing_key.rotated"] },

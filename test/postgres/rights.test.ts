@@ -14,6 +14,7 @@ import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/sig
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
+import { DAY, type UsageQuery } from "../../src/usage/query.ts";
 import type { AttemptResult } from "../../src/webhooks/store.ts";
 import { table } from "../support/conformance.ts";
 import { anyServer } from "../support/no-cluster.ts";
@@ -118,6 +119,14 @@ const FORBIDDEN = table([
   "CREATE OR REPLACE FUNCTION audit_sequence(max_events integer, OUT assigned integer, OUT lag integer) LANGUAGE sql AS 'SELECT 0, 0'",
   "ALTER FUNCTION audit_keys_updated() SET search_path = pg_temp",
   "ALTER ROLE CURRENT_USER SET session_replication_role = replica",
+  "INSERT INTO key_usage SELECT gen_random_uuid(), 1, current_date, 'VALID', '{1}'",
+  "UPDATE key_usage SET count = 0",
+  "DELETE FROM key_usage",
+  "DELETE FROM key_usage_daily",
+  "UPDATE usage_log SET first_day = current_date",
+  "DELETE FROM usage_flushes",
+  "SELECT usage_drop('key_usage', current_date)",
+  "SELECT usage_partition('key_usage', 'mine', current_date, current_date)",
 ]);
 
 test.each(FORBIDDEN)("a server may not: %s", async (statement) => {
@@ -183,6 +192,10 @@ const ATTEMPT: AttemptResult = {
   ...({ state: "succeeded", delay: null, isGone: false } as const),
   ...{ httpStatus: 204, error: null, durationMs: 1 },
 };
+
+const FLUSH = { processId: randomUUID(), id: 1, rows: [] };
+const USAGE: UsageQuery = { startTime: new Date(0), endTime: new Date(86_400_000), groupBy: [], step: DAY };
+const readUsage = () => resources.usage.reader.query(USAGE, { offset: 0, limit: 1 }, operator.restrictions);
 
 /** Removes a scheme and a length that no key has. */
 async function removeUnused(): Promise<void> {
@@ -258,8 +271,13 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "UPDATE on audit_tree_key": () => tree().rewrapKey(TREE_KEY, ""),
   "EXECUTE on FUNCTION audit_grow(bigint,bigint,jsonb,text)": () =>
     tree().grow({ from: 1_000_000, to: 1_000_001, tiles: [], checkpoint: "" }),
+  "SELECT on key_usage": readUsage,
+  "SELECT on key_usage_daily": readUsage,
+  "SELECT on usage_log": readUsage,
   "EXECUTE on FUNCTION audit_checkpoint()": () => tree().recordCheckpoint(),
   "EXECUTE on FUNCTION audit_deny(jsonb)": () => resources.audit.store.deny([]),
+  "EXECUTE on FUNCTION usage_flush(uuid,bigint,uuid[],text[],bigint[])": () => resources.usage.store.flush(FLUSH),
+  "EXECUTE on FUNCTION usage_maintain(interval,integer)": () => resources.usage.store.maintain(7_776_000_000),
   "EXECUTE on FUNCTION audit_expiry(interval[],integer)": () => recordExpiry(resources.database, []),
   "EXECUTE on FUNCTION audit_sequence(integer)": () => resources.audit.store.sequence(),
 };

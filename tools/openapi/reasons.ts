@@ -6,6 +6,7 @@ import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { UsageService } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import type { ErrorCode } from "../../src/domain/errors.ts";
@@ -19,6 +20,7 @@ const { method: imported } = ImportedApiKeysService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
+const { method: usage } = UsageService;
 const { method: webhooks } = WebhookEndpointsService;
 
 const OF_EVERY_CALL: readonly Reason[] = [
@@ -72,6 +74,8 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
   [audit.getAuditEvent, ["AUDIT_EVENT_NOT_FOUND"]],
   [audit.getAuditProof, ["AUDIT_EVENT_NOT_FOUND", "AUDIT_SEQ_OUT_OF_RANGE"]],
   [audit.watchAuditEvents, ["AUDIT_SEQ_OUT_OF_RANGE", "WATCH_TOO_SLOW"]],
+  [usage.queryUsage, ["LIST_TOO_SLOW"]],
+  [usage.getKeyUsage, ["API_KEY_NOT_FOUND", "LIST_TOO_SLOW"]],
   [webhooks.createWebhookEndpoint, ["WEBHOOK_ENDPOINT_ALREADY_EXISTS", "TOO_MANY_WEBHOOK_ENDPOINTS"]],
   [webhooks.getWebhookEndpoint, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],
   [webhooks.updateWebhookEndpoint, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],

@@ -6,7 +6,7 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { TextEncoding as WireTextEncoding } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
-import { type KeyKind, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
+import { KEY_KINDS, type KeyKind, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
 import { PERIODS, type Quota } from "../../domain/rate-limit.ts";
 import { HASH_ALGORITHMS, type HashAlgorithm, TEXT_ENCODINGS, type TextEncoding } from "../../domain/raw-key-hash.ts";
 
@@ -36,6 +36,11 @@ export function quotaPeriod(wire: WireQuotaPeriod, field: string): Quota["period
 /** Returns null if no encoding is given. */
 export function textEncoding(wire: WireTextEncoding | undefined, field: string): TextEncoding | null {
   return wire ? nameOf(wire, TEXT_ENCODINGS, WireTextEncoding, field) : null;
+}
+
+/** Returns undefined if no kind is given. */
+export function keyKind(wire: WireKeyKind): KeyKind | undefined {
+  return wire ? nameOf(wire, KEY_KINDS, KEY_KIND, "kind") : undefined;
 }
 
 /** Throws `INVALID_ARGUMENT` naming `field` for a number that has no name. */

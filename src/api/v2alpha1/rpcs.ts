@@ -6,6 +6,7 @@ import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { UsageService } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
@@ -25,6 +26,7 @@ import { hmacKeys } from "./hmac-keys.ts";
 import { importedApiKeys } from "./imported-api-keys.ts";
 import { issuedApiKeys } from "./issued-api-keys.ts";
 import { derivedKeys, selfService } from "./public.ts";
+import { usage } from "./usage.ts";
 import { webhookEndpoints } from "./webhooks.ts";
 
 export const SERVICES = [
@@ -35,6 +37,7 @@ export const SERVICES = [
   SelfServiceService,
   DerivedKeysService,
   AuditService,
+  UsageService,
   WebhookEndpointsService,
 ] as const;
 
@@ -46,6 +49,7 @@ const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
   ...tableOf(SelfServiceService, selfService),
   ...tableOf(DerivedKeysService, derivedKeys),
   ...tableOf(AuditService, audit),
+  ...tableOf(UsageService, usage),
   ...tableOf(WebhookEndpointsService, webhookEndpoints),
 ]);
 

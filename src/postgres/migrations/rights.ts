@@ -29,6 +29,10 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   audit_tiles: ["SELECT"],
   audit_tree: ["SELECT"],
   audit_tree_key: ["SELECT", "INSERT", "UPDATE"],
+  // Written by functions, which run as the owner.
+  key_usage: ["SELECT"],
+  key_usage_daily: ["SELECT"],
+  usage_log: ["SELECT"],
 };
 
 const TABLES = Object.keys(RIGHTS);
@@ -41,6 +45,8 @@ export const FUNCTIONS: readonly string[] = [
   "audit_expiry(interval[],integer)",
   "audit_checkpoint()",
   "quota_period_end(timestamptz,text,timestamptz)",
+  "usage_flush(uuid,bigint,uuid[],text[],bigint[])",
+  "usage_maintain(interval,integer)",
 ];
 
 /** The rights that a role has, lacks or does not need. */

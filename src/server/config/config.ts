@@ -14,6 +14,7 @@ import { toClientConfig } from "./client-config.ts";
 import { toGateways } from "./gateways.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
+import { toUsage } from "./usage.ts";
 import {
   type Environment,
   type Get,
@@ -151,6 +152,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: networks("KEYHOLD_TRUSTED_PROXIES", get("KEYHOLD_TRUSTED_PROXIES")),
+    usage: toUsage(get),
     /** Where webhooks may be sent. */
     webhooks: toWebhooks(get),
     gateways: toGateways(get),

@@ -64,6 +64,7 @@ const DEFAULTS: Config = {
   corsOrigins: [],
   allowedHosts: [],
   trustedProxies: [],
+  usage: { retention: 7_776_000_000 },
   webhooks: { allowedCidrs: [], proxy: null },
   gateways: {
     protocols: [],
@@ -198,6 +199,8 @@ const GOOD: readonly (readonly [Environment, Partial<Config>])[] = [
     { KEYHOLD_TRUSTED_PROXIES: "10.0.0.0/8, 192.0.2.7,2001:DB8::/32,::ffff:10.1.0.0/112" },
     { trustedProxies: ["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32", "10.1.0.0/16"] },
   ],
+  [{ KEYHOLD_USAGE: "on", KEYHOLD_USAGE_RETENTION: "30d" }, { usage: { retention: 2_592_000_000 } }],
+  [{ KEYHOLD_USAGE: "off" }, { usage: { retention: null } }],
   ...["http://proxy:3128", `https://user:${PASSWORD}@[fd00::1]:443/`].map(
     (proxy) =>
       [
@@ -261,6 +264,8 @@ const INVALID: Readonly<Record<string, readonly string[]>> = {
     ...["*", "true", "localhost", "10.0.0.1/8", "10.0.0.0/33", "fe80::1%eth0", "0.0.0.0/0", "::/0", "::ffff:0:0/96"],
     ...EVERYWHERE,
   ],
+  KEYHOLD_USAGE: ["yes", "1"],
+  KEYHOLD_USAGE_RETENTION: ["off", "1h", "401d", "90"],
   KEYHOLD_WEBHOOK_ALLOW_CIDRS: ["*", "localhost", "10.0.0.1/8", ...EVERYWHERE],
   KEYHOLD_WEBHOOK_PROXY: [
     ...["proxy:3128", "proxy", `socks5://user:${PASSWORD}@proxy:1080`, `http://user:${PASSWORD}@proxy:3128/path`],

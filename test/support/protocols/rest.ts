@@ -6,6 +6,7 @@ import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { UsageService } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { type Answer, type Json, paths, type RestClient, restClient } from "../rest.ts";
 import { type CallRpc, detailTypes, messageJson, type Protocol, type RequestHeaders, requestJson } from "./call.ts";
@@ -25,6 +26,7 @@ const { method: imported } = ImportedApiKeysService;
 const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
+const { method: usage } = UsageService;
 const { method: webhooks } = WebhookEndpointsService;
 
 const post = (path: string, body: Json): RestRequest => ({ method: "POST", path, body });
@@ -74,6 +76,8 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [audit.getAuditEvent, ({ seq = "0" }) => ({ method: "GET", path: `${paths.auditEvents}/${seq}` })],
   [audit.getAuditCheckpoint, () => ({ method: "GET", path: paths.auditCheckpoint })],
   [audit.getAuditProof, (query) => ({ method: "GET", path: paths.auditProof, query })],
+  [usage.queryUsage, (query) => ({ method: "GET", path: paths.usage, query })],
+  [usage.getKeyUsage, ({ key_id, ...query }) => ({ method: "GET", path: `${paths.usage}/${key_id}`, query })],
   [webhooks.createWebhookEndpoint, (body) => post(paths.webhookEndpoints, body)],
   [webhooks.getWebhookEndpoint, (request) => ({ method: "GET", path: webhook(request) })],
   [webhooks.listWebhookEndpoints, () => ({ method: "GET", path: paths.webhookEndpoints })],

@@ -156,6 +156,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   const webhookUrl = "https://127.0.0.1:1/keyhold";
   const webhookDeliveryId = await testedEndpoint(rest, { ...WEBHOOK_ENDPOINT, url: webhookUrl });
   await rest("DELETE", `${paths.webhookEndpoints}/${newWebhookEndpointId}`);
+  await putUsage(issued.keyId);
   const places: Readonly<Record<keyof typeof SAMPLES, string>> = {
     issuedKeyId: issued.keyId,
     importedKeyId: imported.keyId,
@@ -181,6 +182,16 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     }
     return JSON.parse(text);
   };
+}
+
+/** Adds usage of a key: in this hour, and on the day of the examples. */
+async function putUsage(keyId: string): Promise<void> {
+  await suite.sql`SELECT usage_flush(gen_random_uuid(), 1, ${[keyId]}::uuid[], '{EXPIRED}', '{1}')`;
+  await suite.sql`SELECT usage_partition('key_usage', 'key_usage_20261122', '2026-11-22', '2026-11-23')`;
+  await suite.sql`UPDATE usage_log SET first_day = '2026-11-22'`;
+  await suite.sql`
+    INSERT INTO key_usage (key_id, count, day, outcome, hours)
+    VALUES (${keyId}, 2, '2026-11-22', 'VALID', '[9:9]={2}'), (${keyId}, 1, '2026-11-22', 'EXPIRED', '[9:9]={1}')`;
 }
 
 /** Creates a webhook endpoint, and returns the id of a test event after its first attempt. */

@@ -4,6 +4,7 @@ import { hmacKeyExamples } from "./hmac-keys.ts";
 import { importedExamples } from "./imported.ts";
 import { issuedExamples } from "./issued.ts";
 import { keyExamples } from "./keys.ts";
+import { usageExamples } from "./usage.ts";
 import { webhookExamples } from "./webhooks.ts";
 
 const all: Readonly<Record<string, Examples>> = {
@@ -12,6 +13,7 @@ const all: Readonly<Record<string, Examples>> = {
   ...hmacKeyExamples,
   ...keyExamples,
   ...auditExamples,
+  ...usageExamples,
   ...webhookExamples,
 };
 

@@ -1,0 +1,68 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
+import type { UsageCountSchema, UsageService } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
+import { getKey } from "../../keys/read.ts";
+import { pageSizeOf } from "../../paging/page-request.ts";
+import type { UsageCount } from "../../usage/query.ts";
+import { parseKeyUsageRequest, parseUsageRequest, queryUsage, readKeyUsage } from "../../usage/usage.ts";
+import { costOfItems, type ServiceRows } from "../row.ts";
+import { keyKind } from "./enums.ts";
+import { timestamp } from "./key-resources.ts";
+
+const policy = "keyhold:keys.read";
+
+export const usage: ServiceRows<typeof UsageService> = {
+  queryUsage: {
+    implement:
+      ({ usage }) =>
+      ({ startTime, endTime, kind, ...request }) => {
+        const period = { startTime: dateOf(startTime), endTime: dateOf(endTime) };
+        const query = parseUsageRequest(usage, { ...request, ...period, kind: keyKind(kind) });
+        return async (principal) => {
+          const { items, nextPageToken } = await queryUsage(usage, principal, query);
+          return { usageCounts: items.map(usageCount), nextPageToken };
+        };
+      },
+    policy,
+    idempotency: "no side effects",
+    cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
+  },
+  getKeyUsage: {
+    implement:
+      ({ usage, keys }) =>
+      ({ startTime, endTime, ...request }) => {
+        const query = parseKeyUsageRequest(usage, {
+          ...request,
+          ...{ startTime: dateOf(startTime), endTime: dateOf(endTime) },
+        });
+        return async (principal) => {
+          await getKey(keys, principal, null, query.keyId);
+          const counts = await readKeyUsage(usage, principal, query);
+          const total = sum(counts);
+          const valid = sum(counts.filter(({ outcome }) => outcome === "VALID"));
+          return {
+            ...{ keyId: query.keyId, startTime: timestamp(query.startTime), endTime: timestamp(query.endTime) },
+            ...{ validCount: valid, rejectedCount: total - valid, usageCounts: counts.map(usageCount) },
+          };
+        };
+      },
+    policy,
+    idempotency: "no side effects",
+    keyId: (_, { keyId }) => keyId,
+  },
+};
+
+function dateOf(time: Timestamp | undefined): Date | undefined {
+  return time && timestampDate(time);
+}
+
+function sum(counts: readonly UsageCount[]): bigint {
+  return BigInt(counts.reduce((total, { count }) => total + count, 0));
+}
+
+function usageCount({ time, keyId, actorId, outcome, count }: UsageCount): MessageInitShape<typeof UsageCountSchema> {
+  return {
+    startTime: timestamp(time),
+    ...{ keyId: keyId ?? "", actorId: actorId ?? "", outcome: outcome ?? "", count: BigInt(count) },
+  };
+}
