@@ -8,6 +8,7 @@ import { addHmacKeysCommands } from "./hmac-keys/commands.ts";
 import { addKeysCommands } from "./keys/commands.ts";
 import { allowIpOption, scopeOption, withJson, withRemote } from "./options.ts";
 import { jsonText, writeResult } from "./output.ts";
+import { addUsageCommand } from "./usage/commands.ts";
 import { KeyholdCommand } from "./usage.ts";
 import { addWebhooksCommands } from "./webhooks/commands.ts";
 
@@ -26,6 +27,7 @@ export function createProgram(isJson = false): Command {
   addKeysCommands(program);
   addHmacKeysCommands(program);
   addAuditCommands(program);
+  addUsageCommand(program);
   addWebhooksCommands(program);
   addSecretCommands(program);
   addOperatorCommands(program);

@@ -6,6 +6,7 @@ import { file_keyhold_v2alpha1_hmac_keys } from "../../gen/keyhold/v2alpha1/hmac
 import { file_keyhold_v2alpha1_imported_api_keys } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { file_keyhold_v2alpha1_issued_api_keys } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { file_keyhold_v2alpha1_self_service } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { file_keyhold_v2alpha1_usage } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { file_keyhold_v2alpha1_webhooks } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { invalidArgument } from "../domain/errors.ts";
 import { isJsonObject, type JsonObject } from "../lib/json.ts";
@@ -19,6 +20,7 @@ const registry = createRegistry(
   file_keyhold_v2alpha1_imported_api_keys,
   file_keyhold_v2alpha1_issued_api_keys,
   file_keyhold_v2alpha1_self_service,
+  file_keyhold_v2alpha1_usage,
   file_keyhold_v2alpha1_webhooks,
 );
 

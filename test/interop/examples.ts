@@ -9,6 +9,7 @@ import { checkProtectedService } from "./protected-service.ts";
 import { checkResourceServer } from "./resource-server.ts";
 import type { Server } from "./servers.ts";
 import type { Check } from "./tap.ts";
+import { checkUsagePage } from "./usage-page.ts";
 import { checkReceiver } from "./webhook-receivers.ts";
 
 export const EXAMPLES = resolve(import.meta.dirname, "../../examples");
@@ -36,6 +37,7 @@ export const EXAMPLE_PROGRAMS: readonly Example[] = [
   { name: "spring", needs: ["bash", "javac", "mvn"] },
   { name: "spring-jwt", needs: ["bash", "javac", "mvn"] },
   { name: "typescript", needs: ["bash"] },
+  { name: "usage", needs: ["bash"] },
   { name: "webhooks", needs: ["bash", "go", "python3"] },
 ];
 
@@ -43,7 +45,7 @@ export const EXAMPLE_PROGRAMS: readonly Example[] = [
  * Runs the commands of an example's README unchanged, in its folder. A block `sh service` starts a web service that is protected by
  * Keyhold (`protected-service.ts`), `sh jwt service` one that verifies JWTs of ES256 offline (`resource-server.ts`), and `sh page` a page
  * for browsers, which does what the other programs do (`example-page.ts`). Each block `sh receiver` starts a receiver of webhooks, and `sh watcher` one of the
- * audit log.
+ * audit log. `sh usage page` starts a page with the usage of a customer.
  */
 export async function runExample({ name }: Example, live: Server, es256: Server): Promise<readonly Check[]> {
   const server = { ...live, env: { CARGO_TARGET_DIR: cargoTarget, ...live.env } };
@@ -51,18 +53,20 @@ export async function runExample({ name }: Example, live: Server, es256: Server)
   const readme = await readFile(join(cwd, "README.md"), "utf8");
   const commands = scriptOf(readme, "sh");
   const page = scriptOf(readme, "sh page");
+  const usagePage = scriptOf(readme, "sh usage page");
   const service = scriptOf(readme, "sh service");
   const jwtService = scriptOf(readme, "sh jwt service");
   const receivers = blocksOf(readme, "sh receiver");
   const watchers = blocksOf(readme, "sh watcher");
   if (
-    [commands, page, service, jwtService].every((script) => script === null) &&
+    [commands, page, usagePage, service, jwtService].every((script) => script === null) &&
     [...receivers, ...watchers].length === 0
   )
     throw new Error(`examples/${name}/README.md has no commands`);
   return [
     ...(commands === null ? [] : [await runCommands(name, commands, cwd, server)]),
     ...(page === null ? [] : [await runPage(name, page, cwd, server)]),
+    ...(usagePage === null ? [] : [await checkUsagePage(name, usagePage, cwd, server)]),
     ...(service === null ? [] : await checkProtectedService(`example ${name}`, service, cwd, server)),
     ...(jwtService === null ? [] : await checkResourceServer(`example ${name}`, jwtService, cwd, es256)),
     ...(await Array.fromAsync(receivers, (script) => checkReceiver(`set -euo pipefail\n${script}`, cwd))).flat(),
