@@ -22,7 +22,12 @@ async function startPeer(
 }
 
 /** Starts a route in front of Valkey, which runs on the core of the load, as PostgreSQL does. */
-export async function startValkey(fixture: Fixture, keys: readonly KnownKey[]): Promise<ServerProcess> {
+export async function startValkey(
+  fixture: Fixture,
+  keys: readonly KnownKey[],
+  program = "valkey.ts",
+  environment: Readonly<Record<string, string>> = {},
+): Promise<ServerProcess> {
   const socket = join(fixture.dir, `valkey-${keys.length}`);
   await startServer(fixture, {
     command: ["sh", "-c", `exec ${VALKEY} --port "$PORT" --unixsocket ${socket} --save ""`],
@@ -31,7 +36,7 @@ export async function startValkey(fixture: Fixture, keys: readonly KnownKey[]): 
     readyPath: null,
     cores: "load",
   });
-  return startPeer(fixture, "valkey.ts", { SOCKET: socket, KEYS: await writeKeys(fixture, keys) });
+  return startPeer(fixture, program, { SOCKET: socket, KEYS: await writeKeys(fixture, keys), ...environment });
 }
 
 /** Starts a route with better-auth, whose keys it writes to the file `credentials`. `database` is the URL of PostgreSQL, or a file of SQLite. */

@@ -17,6 +17,7 @@ import { guardedScenarios } from "./guarded.ts";
 import { hashFloodScenarios } from "./hash-flood.ts";
 import { hashImportScenarios } from "./hash-imports.ts";
 import { importScenarios } from "./import.ts";
+import { limitScenarios } from "./limits.ts";
 import { listScenarios } from "./lists.ts";
 import { memoryScenarios } from "./memory.ts";
 import { missScenarios } from "./miss.ts";
@@ -42,6 +43,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...addressScenarios,
   ...tokenScenarios,
   ...controlsScenarios,
+  ...limitScenarios,
   ...signatureScenarios,
   ...batchScenarios,
   ...databaseScenarios,

@@ -67,7 +67,7 @@ export interface LimitStatus {
   readonly remaining: number | null;
   /** When nothing will be used of it, in milliseconds since the epoch; null: unknown. */
   readonly resetTime: number | null;
-  /** Milliseconds until the cost could be admitted; null: it was, or exceeds the burst and never will be. */
+  /** Milliseconds until the cost, or the next one, could be admitted; null: it can be now, or is larger than the bucket and never will be. */
   readonly retryAfter: number | null;
   /** Whether the limit denies the verification, or would, were it enforced. */
   readonly isExceeded: boolean;

@@ -191,12 +191,14 @@ export class Bucket implements SharedBucket {
     const { limit, rate } = this;
     const level = this.#levelAt(now);
     const used = level === null ? null : Math.max(0, level + this.#debt - this.#tokens(now));
-    const retryAfter = this.retryAfter(cost, now);
+    const retryAfter = this.retryAfter(Math.max(cost, 1), now);
+    const remaining = used === null ? null : Math.max(0, Math.floor(limit.burst - used));
+    const isEmpty = isExceeded || remaining === 0;
     return {
       limit,
-      remaining: used === null ? null : Math.max(0, Math.floor(limit.burst - used)),
+      remaining,
       resetTime: used === null ? null : time + used / rate,
-      retryAfter: isExceeded && Number.isFinite(retryAfter) ? retryAfter : null,
+      retryAfter: isEmpty && Number.isFinite(retryAfter) ? retryAfter : null,
       isExceeded,
     };
   }

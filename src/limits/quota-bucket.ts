@@ -106,11 +106,12 @@ export class QuotaBucket implements SharedBucket {
 
   status(_: number, isExceeded: boolean, now: number): LimitStatus {
     const isKnown = now < this.#end;
+    const remaining = isKnown ? Math.max(0, this.limit.limit - this.#used + this.#tokens) : null;
     return {
       limit: this.limit,
-      remaining: isKnown ? Math.max(0, this.limit.limit - this.#used + this.#tokens) : null,
+      remaining,
       resetTime: isKnown ? this.#resetTime : null,
-      retryAfter: isExceeded && isKnown ? this.#end - now : null,
+      retryAfter: isKnown && (isExceeded || remaining === 0) ? this.#end - now : null,
       isExceeded,
     };
   }

@@ -62,7 +62,7 @@ function rows<T>(
 }
 
 const nothing = async () => undefined;
-const issued = () => issue(suite.rest);
+const issued = () => issue(suite.rest, { quotas: [{ name: "monthly", limit: 9, period: "QUOTA_PERIOD_MONTH" }] });
 const imported = () => importKey(suite.rest);
 const endpoint = async () => {
   const { endpointId } = anEndpoint(randomUUID());
@@ -141,6 +141,11 @@ const CALLS = table<Row>([
     endpoint,
     { deleteWebhookEndpoint: ({ endpointId }) => client.webhookEndpoints.deleteWebhookEndpoint({ endpointId }) },
     { reason: "WEBHOOK_ENDPOINT_NOT_FOUND" },
+  ),
+  ...rows(
+    issued,
+    { adjustQuota: ({ keyId }) => client.apiKeys.adjustQuota({ keyId, name: "monthly", delta: 1 }) },
+    { repeats: false },
   ),
   ...rows(
     () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),

@@ -21,11 +21,13 @@ const REVOKED = ["key_id", "status", "revoke_time", "revocation_reason"];
  * Fields that a client receives that does not ask for them: who created and revoked a key, the claims of a token, and lists, which are always present
  * in JSON.
  */
+const OF_KEYS = ["created_by", "revoked_by", "rate_limits", "quotas"];
+const OF_VERDICTS = ["missing_scopes", "limits"];
 const NEW = {
-  issued: [...ISSUED, "created_by", "revoked_by", "restricted_to_actor_ids"],
-  imported: [...KEY, "created_by", "revoked_by"],
-  verdict: [...VERDICT, "missing_scopes"],
-  tokenVerdict: [...VERDICT, "missing_scopes", "claims"],
+  issued: [...ISSUED, ...OF_KEYS, "restricted_to_actor_ids"],
+  imported: [...KEY, ...OF_KEYS],
+  verdict: [...VERDICT, ...OF_VERDICTS],
+  tokenVerdict: [...VERDICT, ...OF_VERDICTS, "claims"],
   token: [...TOKEN, "audience"],
   revoked: REVOKED,
 };

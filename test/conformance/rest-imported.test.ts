@@ -37,6 +37,8 @@ describe("an imported key", () => {
       update_time: time,
       hint: "…cdef",
       created_by: "none:anonymous",
+      rate_limits: [],
+      quotas: [],
     });
     expect(record.update_time).toBe(record.create_time);
   });

@@ -33,6 +33,8 @@ describe("an issued key", () => {
         hint: `kh_v1_…${body.secret.slice(-4)}`,
         created_by: "none:anonymous",
         restricted_to_actor_ids: [],
+        rate_limits: [],
+        quotas: [],
       },
     });
     expect(body.issued_api_key.update_time).toBe(body.issued_api_key.create_time);

@@ -270,7 +270,7 @@ export declare type LimitStatus = Message<"keyhold.v2alpha1.LimitStatus"> & {
   resetTime?: Timestamp | undefined;
 
   /**
-   * How long to wait until the cost may be admitted. Absent: it was admitted, or is larger than the bucket and never will be.
+   * How long to wait until the cost, or the next one, may be admitted. Absent: tokens are left, or the cost is larger than the bucket.
    *
    * @generated from field: google.protobuf.Duration retry_delay = 7;
    */
