@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { PERIODS, type Quota, type RateLimit } from "../../src/domain/rate-limit.ts";
+import { type Limit, PERIODS, type Quota, type RateLimit } from "../../src/domain/rate-limit.ts";
 
 /** Any limit of a key. */
 export const anyRateLimit: fc.Arbitrary<RateLimit> = fc.record({
@@ -25,3 +25,5 @@ const anyQuota: fc.Arbitrary<Quota> = fc.record({
 
 /** The quotas of a key. */
 export const anyQuotas = fc.option(fc.array(anyQuota, { minLength: 1, maxLength: 8 }));
+
+export const anyLimit: fc.Arbitrary<Limit> = fc.oneof(anyRateLimit, anyQuota);

@@ -6,6 +6,7 @@ import {
   VerificationError,
   type VerifyApiKeyResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import type { LimitStatus } from "../../domain/rate-limit.ts";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
 import type { JsonObject } from "../../lib/json.ts";
@@ -28,7 +29,10 @@ function nameOf(directive: string): string {
   return name.trim();
 }
 
-type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
+/** A response, with the states of limits as they are encoded on the fast path. */
+type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema> & {
+  readonly limitStates?: readonly LimitStatus[];
+};
 
 /** Returns the response to a verdict, which says why a credential is invalid, and nothing about its key. */
 export function verificationOf(verdict: Verdict, issuer: string): Verification {
@@ -43,7 +47,13 @@ export function verificationOf(verdict: Verdict, issuer: string): Verification {
     issuer,
   );
   const identity = { keyId, actorId, scopes, metadata, status, expireTime, issuer, credentialType, claims };
-  return { ...identity, ...rejection, missingScopes: [...missingScopes], limits: limitStatuses(limits) };
+  return {
+    ...identity,
+    ...rejection,
+    missingScopes: [...missingScopes],
+    limits: limitStatuses(limits),
+    limitStates: limits,
+  };
 }
 
 /** Returns an upper bound of the size of a response in Protobuf. */
@@ -110,7 +120,11 @@ class ValidResponse {
   }
 
   get limits() {
-    return limitStatuses(this.#verdict.limits ?? []);
+    return limitStatuses(this.limitStates);
+  }
+
+  get limitStates() {
+    return this.#verdict.limits ?? [];
   }
 
   get stale() {

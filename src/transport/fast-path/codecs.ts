@@ -1,5 +1,5 @@
 import { create, type DescEnum, type Message, type MessageInitShape, toBinary, toJson } from "@bufbuild/protobuf";
-import { DurationSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { KeyStatusSchema } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import {
   ApiKeysService,
@@ -7,7 +7,7 @@ import {
   BatchVerifyApiKeysRequestSchema,
   type BatchVerifyApiKeysResponseSchema,
   CredentialTypeSchema,
-  type LimitStatusSchema,
+  LimitStatusSchema,
   VerificationErrorSchema,
   type VerifyApiKeyRequest,
   VerifyApiKeyRequestSchema,
@@ -20,9 +20,10 @@ import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { memoizeFirst } from "../../lib/memoize.ts";
 import { writeJson } from "../rest/response.ts";
 import { valueLimits } from "../wire/json/parse.ts";
-import { readJsonMessage } from "../wire/json/reader.ts";
+import { JSON_OPTIONS, readJsonMessage } from "../wire/json/reader.ts";
 import { readBinaryMessage } from "../wire/protobuf.ts";
 import { answersOf, encodeOnce } from "./kept-answer.ts";
+import { encodeStates, limitStatesOf, writeStatesJson } from "./limit-states.ts";
 
 /** What an RPC returns; it need not be a message yet. */
 export type Response = MessageInitShape<Implementation["method"]["output"]>;
@@ -175,14 +176,13 @@ type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
 /** Writes a `VerifyApiKeyResponse` in binary form; that to a cached verdict once, without the states of limits: messages may be concatenated. */
 export function writeVerifyProto(verification: Verification): Uint8Array {
   const known = encodeOnce(verification, "PROTO", encodeUnlimited);
-  const { limits = [] } = verification;
-  if (limits.length === 0) return known;
-  return Buffer.concat([known, toBinary(VerifyApiKeyResponseSchema, create(VerifyApiKeyResponseSchema, { limits }))]);
+  const states = limitStatesOf(verification);
+  return states.length === 0 ? known : Buffer.concat([known, encodeStates(states)]);
 }
 
 function encodeUnlimited(verification: Verification): Uint8Array {
   const message = create(VerifyApiKeyResponseSchema, verification);
-  message.limits = [];
+  if ("limitStates" in verification) message.limits = [];
   return toBinary(VerifyApiKeyResponseSchema, message);
 }
 
@@ -197,8 +197,8 @@ const endsOf = memoizeFirst(4, (issuer) =>
 /** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between. */
 export function writeVerifyJson(verification: Verification): string {
   const json = writeUnlimited(verification);
-  const { limits = [] } = verification;
-  return limits.length === 0 ? json : `${json.slice(0, -2)}${limits.map(toLimitJson).join(",")}]}`;
+  const states = limitStatesOf(verification);
+  return states.length === 0 ? json : `${json.slice(0, -2)}${writeStatesJson(states)}]}`;
 }
 
 /** Writes the states of no limits; that of a cached verdict once. */
@@ -232,19 +232,15 @@ function toVerifyJson(verification: Verification): string {
     stale: verification.stale,
     missing_scopes: verification.missingScopes ?? [],
     claims: verification.claims,
-    limits: [],
+    limits: otherLimits(verification),
   });
 }
 
-function toLimitJson(status: MessageInitShape<typeof LimitStatusSchema>): string {
-  const { resetTime, retryDelay } = status;
-  return JSON.stringify({
-    ...{ name: status.name, quota: status.quota, window: status.window, burst: status.burst },
-    remaining: status.remaining,
-    reset_time: resetTime && toJson(TimestampSchema, create(TimestampSchema, resetTime)),
-    retry_delay: retryDelay && toJson(DurationSchema, create(DurationSchema, retryDelay)),
-    exceeded: status.exceeded,
-  });
+/** The states of limits in a response of the service are added later. */
+function otherLimits(verification: Verification): JsonValue {
+  const { limits = [] } = verification;
+  if (limits.length === 0 || "limitStates" in verification) return [];
+  return limits.map((status) => toJson(LimitStatusSchema, create(LimitStatusSchema, status), JSON_OPTIONS));
 }
 
 /** Writes a `BatchVerifyApiKeysResponse` likewise. */

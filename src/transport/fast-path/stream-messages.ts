@@ -149,7 +149,7 @@ export class AnswerWriter {
   }
 }
 
-function writeVarint(bytes: Uint8Array, start: number, value: number): number {
+export function writeVarint(bytes: Uint8Array, start: number, value: number): number {
   let [end, rest] = [start, value];
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[end++] = (rest % 0x80) + 0x80;
   bytes[end++] = rest;

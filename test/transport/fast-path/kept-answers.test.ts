@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { authorizeBy } from "../../../src/api/gateways/authorize.ts";
 import { verificationOf } from "../../../src/api/v2alpha1/verification.ts";
 import type { Valid } from "../../../src/domain/verdict.ts";
-import { protoCodec, writeVerifyJson } from "../../../src/transport/fast-path/codecs.ts";
+import { writeVerifyJson, writeVerifyProto } from "../../../src/transport/fast-path/codecs.ts";
 import { forwardAuthRoute } from "../../../src/transport/fast-path/gateway-routes.ts";
 import { uncounted } from "../../../src/transport/pipeline/access-log.ts";
 import { verify, verifyAll } from "../../../src/verify/verify.ts";
@@ -20,11 +19,6 @@ const change = fc.record({
   expireTime: fc.option(fc.integer({ min: NOW + 1, max: NOW + 2 * HOUR }).map((time) => new Date(time))),
 });
 const kind = fc.constantFrom("ISSUED_API_KEY", "IMPORTED_API_KEY", "JWT", "MACAROON");
-
-const { write: writeProto } = protoCodec({
-  method: ApiKeysService.method.verifyApiKey,
-  maxRequestBytes: 0,
-} as unknown as Parameters<typeof protoCodec>[0]);
 
 const route = forwardAuthRoute(
   { pipeline: {}, clientAddressOf: () => "", onDecision: () => {} } as unknown as Parameters<
@@ -46,7 +40,7 @@ function answersTo(verdict: Valid) {
   if (decision instanceof Promise) expect.unreachable();
   return {
     json: writeVerifyJson(verificationOf(verdict, ISSUER)),
-    proto: Buffer.from(writeProto(verificationOf(verdict, ISSUER))).toString("hex"),
+    proto: Buffer.from(writeVerifyProto(verificationOf(verdict, ISSUER))).toString("hex"),
     headers: route.answer({ id: "1", method: "GET" } as never, decision).headers,
   };
 }
