@@ -85,7 +85,7 @@ beforeAll(async () => {
     KEYHOLD_GATEWAYS: "forward-auth",
   });
   const rest = restClient(server);
-  const { secret } = await issue(rest);
+  const { secret } = await issue(rest, { rate_limits: [{ name: "requests", quota: 9, window: "1m" }] });
   await verify(rest, secret);
   await derive(rest, secret);
   await forwardAuth(server, { headers: [["X-Api-Key", secret]] });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres, { type ISql, type Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
+import type { Quota, RateLimit } from "../../src/domain/rate-limit.ts";
 import type { NewKey } from "../../src/keys/ports.ts";
 import { propagating } from "../../src/postgres/cluster/change-committer.ts";
 import type { CONTROLS } from "../../src/postgres/cluster/change-feed.ts";
@@ -42,10 +43,18 @@ const REFUSED = { code: "SERVERS_OUTDATED", metadata: { servers: "old:1 (0.1.0)"
 const NOT_LEASED =
   /a key has the control DISABLED, which server old:1 \(0\.1\.0\) does not apply: start a later release/;
 
+const LIMIT: RateLimit = {
+  ...{ name: "requests", quota: 1, window: 1_000, burst: 1 },
+  ...{ enforcement: "ENFORCED", onDemand: false, onOutage: "DENY" },
+};
+const QUOTA: Quota = { name: "monthly", limit: 1, period: "MONTH", anchorTime: 0, adjustTime: null };
+
 /** Controls that a key is created with. A key is disabled later. */
 const CREATED_WITH: readonly (readonly [(typeof CONTROLS)[number], Partial<NewKey["key"]>])[] = [
   ["ADDRESS", { allowedCidrs: ["10.0.0.0/8"] }],
   ["ACTORS", { restrictedToActorIds: ["actor_1"] }],
+  ["LIMITS", { rateLimits: [LIMIT] }],
+  ["LIMITS", { quotas: [QUOTA] }],
 ];
 
 function withControl(fields: Partial<NewKey["key"]>): NewKey {
@@ -146,6 +155,9 @@ test.each(["never analyzed", "analyzed"])(
           pg_stat_get_xact_tuples_returned(oid)::int + pg_stat_get_xact_tuples_fetched(oid)::int AS tuples
         FROM pg_class WHERE pg_stat_get_xact_numscans(oid) > 0 AND relname LIKE 'api_keys%'`;
     });
-    expect(read).toEqual([{ relname: "api_keys_with_controls", scans: 1, tuples: 0 }]);
+    const indexes = ["api_keys_with_controls", "api_keys_with_limits"];
+    expect(read.toSorted((a, b) => (a.relname < b.relname ? -1 : 1))).toEqual(
+      indexes.map((relname) => ({ relname, scans: 1, tuples: 0 })),
+    );
   },
 );

@@ -168,6 +168,7 @@ const VIOLATION_REASONS: readonly string[] = [
   "HMAC_KEY_ALREADY_EXISTS",
   "WEBHOOK_ENDPOINT_ALREADY_EXISTS",
   "REQUEST_ID_REUSED",
+  "QUOTA_NOT_FOUND",
 ];
 
 function fieldsOf({ fields }: DescMessage, schemas: Schemas): JsonObject {

@@ -40,6 +40,9 @@ const ALWAYS_SET: ReadonlySet<string> = new Set([
   "SelfRevokeApiKeyResponse.revoke_time",
 ]);
 
+/** Messages with an enum that requests and responses share: they have one schema, whose enums are open. */
+const SHARED: ReadonlySet<string> = new Set(["RateLimit", "Quota"]);
+
 /** The JSON Schemas of messages, gathered as `components.schemas` of the document. */
 export class Schemas {
   readonly components: JsonObject = {};
@@ -122,7 +125,8 @@ export class Schemas {
   #enum(field: DescField, desc: DescEnum, direction: Direction): JsonObject {
     const name = nameOf(desc);
     this.components[name] ??= this.#enumComponent(field, desc);
-    return direction === "input" ? refTo(name) : openEnum(`A value of \`${name}\``, namesOf(desc));
+    const isClosed = direction === "input" && !SHARED.has(field.parent.name);
+    return isClosed ? refTo(name) : openEnum(`A value of \`${name}\``, namesOf(desc));
   }
 
   /** A field that is required may not have the name for no value. */
