@@ -9,6 +9,7 @@ import type { TcpProxy } from "../support/tcp-proxy.ts";
 import type { Defect } from "./fault-injection.ts";
 import type { NodeMessage } from "./node.ts";
 import type { PausePoint } from "./pause-points.ts";
+import { monotonicTime, type UnstoredTime } from "./usage.ts";
 
 /** The program of a node. */
 export interface Program {
@@ -47,6 +48,9 @@ export interface ClusterOptions {
 
 const HOUR = 3_600_000;
 
+/** Milliseconds in which a response of a killed process may still be read. */
+const LATE_RESPONSES = 100;
+
 /** Returns the program of this checkout. */
 export function currentProgram(defect: Defect | null): Program {
   return { checkout: CHECKOUT, args: defect === null ? [] : [`--defect=${defect}`] };
@@ -75,6 +79,8 @@ export class ClusterNode {
   readonly proxies: Proxies;
   /** Exits that no fault has caused. */
   readonly unexpectedExits: string[] = [];
+  /** When its processes counted usage that they may not have stored, because they were killed. */
+  readonly unstored: UnstoredTime[] = [];
   clockOffset = 0;
   /** Takes effect at the next start. */
   program: Program;
@@ -82,6 +88,8 @@ export class ClusterNode {
   readonly #log: WriteStream;
   #child: ChildProcess | undefined;
   #isWanted = false;
+  /** The time before which the process has stored the usage that it has counted. Milliseconds of `performance.now()`. */
+  #usageStoredUntil = 0;
 
   constructor(name: string, port: number, proxies: Proxies, options: ClusterOptions) {
     this.name = name;
@@ -111,6 +119,16 @@ export class ClusterNode {
     const child = this.#child;
     if (child === undefined || hasEnded(child)) return;
     child.kill("SIGKILL");
+    await once(child, "exit");
+    this.unstored.push({ node: this.name, from: this.#usageStoredUntil, to: performance.now() + LATE_RESPONSES });
+  }
+
+  /** Lets the process finish its work, which includes that of background jobs. */
+  async stop(): Promise<void> {
+    this.#isWanted = false;
+    const child = this.#child;
+    if (child === undefined || hasEnded(child)) return;
+    child.kill("SIGTERM");
     await once(child, "exit");
   }
 
@@ -171,6 +189,12 @@ export class ClusterNode {
       stdio: ["ignore", "pipe", "pipe", "ipc"],
     });
     this.#child = child;
+    this.#usageStoredUntil = performance.now();
+    child.on("message", (message: { readonly usageStoredUntil?: number }) => {
+      const { usageStoredUntil } = message;
+      if (usageStoredUntil !== undefined)
+        this.#usageStoredUntil = usageStoredUntil - monotonicTime() + performance.now();
+    });
     for (const stream of [child.stdout, child.stderr]) stream?.pipe(this.#log, { end: false });
     const killWithUs = () => child.kill("SIGKILL");
     process.once("exit", killWithUs);

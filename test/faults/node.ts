@@ -5,6 +5,7 @@ import { startService } from "../../src/server/start.ts";
 import { replaceClock, setClockOffset } from "./clock.ts";
 import { DEFECTS, type Defect } from "./fault-injection.ts";
 import { type PausePoint, pauseAt, watchPausePoints } from "./pause-points.ts";
+import { reportStoredUsage } from "./usage.ts";
 
 /** The program of a node under test: the service with its own configuration, and a clock that the parent controls by messages. */
 
@@ -16,6 +17,7 @@ replaceClock();
 setClockOffset(Number(values.clock));
 if (values.defect !== undefined) DEFECTS[values.defect as Defect]();
 watchPausePoints();
+reportStoredUsage();
 
 process.on("message", (message: NodeMessage) => {
   if ("clock" in message) setClockOffset(message.clock);
@@ -24,5 +26,9 @@ process.on("message", (message: NodeMessage) => {
 process.on("disconnect", () => process.exit(0));
 
 const config = readConfig();
-await startService(config, pino({ level: config.logLevel }, pino.destination({ sync: true })));
+const service = await startService(config, pino({ level: config.logLevel }, pino.destination({ sync: true })));
+process.on("SIGTERM", async () => {
+  await service.close();
+  process.exit(0);
+});
 process.send?.("serving");

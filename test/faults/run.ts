@@ -14,6 +14,7 @@ import { History } from "./history.ts";
 import { type Totals, tableOf, totalsOf } from "./report.ts";
 import { runRound } from "./round.ts";
 import { type Round, schedule } from "./schedule.ts";
+import { verifyUsage } from "./usage.ts";
 import { keepCheckpoint, verifyLog } from "./verify-log.ts";
 import { findViolations, type Violation } from "./violations.ts";
 import { startWebhookReceiver } from "./webhooks.ts";
@@ -55,7 +56,7 @@ const WARM_UP = 1_000;
 /**
  * Runs a database (`database.ts`), nodes (`cluster.ts`: processes of `node.ts`, each with its own TCP proxy and clock), clients that
  * record responses (`clients/`, `history.ts`), rounds of faults (`faults.ts`, `schedule.ts`, `round.ts`), lists of all records after
- * crashes (`audit.ts`), the audit log (`audit-log.ts`), its webhooks (`webhooks.ts`), and the checker (`violations.ts`, `checker.ts` with the
+ * crashes (`audit.ts`), the audit log (`audit-log.ts`), its webhooks (`webhooks.ts`), the usage of keys (`usage.ts`), and the checker (`violations.ts`, `checker.ts` with the
  * model in `register.ts`).
  */
 export async function run(options: RunOptions): Promise<Result> {
@@ -73,7 +74,9 @@ export async function run(options: RunOptions): Promise<Result> {
     const history = await runRounds({ nodes, database }, environment, options);
     history.unexpected.push(...(await verifyLog(node, checkpoint)));
     const events = await compareLog(history, database);
-    return conclude(history, nodes, await webhooks.finish(events, database.admin));
+    const ofWebhooks = await webhooks.finish(events, database.admin);
+    history.unexpected.push(...(await verifyUsage(history, nodes, database.admin)));
+    return conclude(history, nodes, ofWebhooks);
   } finally {
     await Promise.all(nodes.map((node) => node.close()));
     await webhooks.close();

@@ -2,14 +2,18 @@ import { randomUUID } from "node:crypto";
 import postgres, { type Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { UNRESTRICTED } from "../../src/domain/principal.ts";
+import type { Valid } from "../../src/domain/verdict.ts";
+import { Pool } from "../../src/postgres/connection/pool.ts";
 import { createUsageReader } from "../../src/postgres/usage/usage-reader.ts";
 import { createUsageStore } from "../../src/postgres/usage/usage-store.ts";
-import type { UsageRow } from "../../src/usage/counter.ts";
+import { UsageCounter, type UsageRow } from "../../src/usage/counter.ts";
+import { UsageFlusher } from "../../src/usage/flush.ts";
 import { DAY, HOUR, type UsageQuery } from "../../src/usage/query.ts";
 import { table } from "../support/conformance.ts";
 import { eventually } from "../support/keyhold.ts";
 import { isAwaited } from "../support/locked-row.ts";
 import { seededBy } from "../support/seeded.ts";
+import { startCuttingProxy } from "../support/tcp-proxy.ts";
 import { openSchema } from "./new-keys.ts";
 
 /** The usage of keys in the database, with a clock of the database that tests set (migration 0033). */
@@ -129,6 +133,39 @@ test("a flush that is repeated while the first attempt is not committed counts o
   await repeated;
   const [row] = await read(period("2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z"));
   expect(row?.count).toBe(1);
+});
+
+test("a connection cut at any point of a flush loses nothing and counts nothing twice", async () => {
+  const { url, pool: direct } = await openSchema();
+  const proxy = await startCuttingProxy(url);
+  onTestFinished(() => void proxy.close());
+  let counted = 0;
+  for (let answer = 0, isCut = true; isCut; answer++) {
+    const pool = new Pool({ url: proxy.url, maxConnections: 1, statementTimeout: 10_000, prepare: true });
+    const counter = new UsageCounter();
+    const store = createUsageStore(pool);
+    const flusher = new UsageFlusher({ counter, store, retention: RETENTION, monotonic: () => 0 });
+    counter.add({ valid: true, keyId: KEY } as Valid);
+    counted++;
+    proxy.cutAt(answer);
+    await flusher.run().catch(() => undefined);
+    isCut = proxy.isCut();
+    proxy.cutAt(Number.POSITIVE_INFINITY);
+    await eventually(async () => {
+      await flusher.run().catch(() => undefined);
+      return flusher.waiting === 0;
+    });
+    await pool.close();
+  }
+  const query = {
+    startTime: new Date(0),
+    endTime: new Date(Math.ceil(Date.now() / DAY) * DAY),
+    groupBy: [],
+    step: null,
+  };
+  const [row] = await createUsageReader(direct).query(query, { offset: 0, limit: 1 }, UNRESTRICTED);
+  expect(counted).toBeGreaterThan(3);
+  expect(row?.count).toBe(counted);
 });
 
 test("nodes flush the same keys at once, without a deadlock, and nothing is lost", async () => {

@@ -4,6 +4,7 @@ import { KEY_KINDS } from "../../domain/key.ts";
 import type { Restrictions } from "../../domain/principal.ts";
 import { DAY, HOUR, type UsageCount, type UsagePage, type UsageQuery, type UsageReader } from "../../usage/query.ts";
 import { codeOf, QUERY_CANCELED } from "../connection/errors.ts";
+import { firstRow } from "../connection/first-row.ts";
 import { allOf } from "../connection/fragments.ts";
 import type { Database } from "../connection/pool.ts";
 import { ownSession } from "../connection/session-settings.ts";
@@ -15,7 +16,10 @@ export function createUsageReader(lists: Database): UsageReader {
   return {
     query: async (query, page, restrictions) => {
       try {
-        return await lists.run((sql) => select(sql, query, page, restrictions), "usage.query");
+        return await lists.run(
+          async (sql) => select(sql, query, page, restrictions, firstRow(await readFirstDay(sql)).firstDay),
+          "usage.query",
+        );
       } catch (error) {
         if (codeOf(error) !== QUERY_CANCELED) throw error;
         throw fieldError("LIST_TOO_SLOW", "start_time", TOO_SLOW);
@@ -24,12 +28,21 @@ export function createUsageReader(lists: Database): UsageReader {
   };
 }
 
+/**
+ * Returns the first day that has hours. A statement of its own, because the planner must know it. The partitions of earlier days are dropped much
+ * later than this changes.
+ */
+function readFirstDay(sql: Sql): PendingQuery<{ firstDay: string }[]> {
+  return sql`SELECT first_day::text FROM usage_log WHERE ${ownSession(sql)}`;
+}
+
 /** The actors are joined last, to the rows of the page, unless the counts are grouped by them. */
 function select(
   sql: Sql,
   query: UsageQuery,
   { offset, limit }: UsagePage,
   restrictions: Restrictions,
+  firstDay: string,
 ): PendingQuery<UsageCount[]> {
   const { groupBy, step } = query;
   const none = (type: Fragment) => sql`NULL::${type}`;
@@ -42,7 +55,7 @@ function select(
   return sql<UsageCount[]>`
     SELECT time, key_id, coalesce(page.actor_id, api_keys.actor_id) AS actor_id, outcome, count FROM (
       SELECT ${timeOf(sql, step)} AS time, ${key} AS key_id, ${actor} AS actor_id, ${outcome} AS outcome, sum(count) AS count
-      FROM (${source(sql, query, restrictions)}) AS counted ${actors} WHERE ${ownSession(sql)}
+      FROM (${source(sql, query, restrictions, firstDay)}) AS counted ${actors} WHERE ${ownSession(sql)}
       GROUP BY 1, 2, 3, 4 ORDER BY 1, 5 DESC, 2, 3, 4 OFFSET ${offset} LIMIT ${limit}
     ) AS page LEFT JOIN api_keys USING (key_id) WHERE count IS NOT NULL ORDER BY time, count DESC, key_id, actor_id, outcome`;
 }
@@ -54,22 +67,29 @@ function timeOf(sql: Sql, step: number | null): Fragment {
     : sql`(day + hour * interval '1 hour') AT TIME ZONE 'UTC'`;
 }
 
-/** Returns the counts that a query adds up, by day if that is precise enough. Days over the retention have no hours. */
-function source(sql: Sql, query: UsageQuery, restrictions: Restrictions): Fragment {
+/** Returns the counts that a query adds up, by day if that is precise enough. Days before `firstDay` have no hours. */
+function source(sql: Sql, query: UsageQuery, restrictions: Restrictions, firstDay: string): Fragment {
   const { startTime, endTime, step } = query;
   const [start, end] = [startTime.getTime(), endTime.getTime()];
-  const days = sql`day >= ${dayOf(start)}::date AND day <= ${dayOf(end - 1)}::date`;
-  const conditions = allOf(sql, [days, ...conditionsOf(sql, query, restrictions)]);
-  const firstDay = sql`(SELECT first_day FROM usage_log)`;
-  if (step !== HOUR && start % DAY === 0 && end % DAY === 0)
-    return sql`
-      SELECT key_id, day, outcome, count FROM key_usage WHERE ${conditions} AND day >= ${firstDay}
-      UNION ALL SELECT key_id, day, outcome, count FROM key_usage_daily WHERE ${conditions} AND day < ${firstDay}`;
+  const from = [dayOf(start), firstDay].toSorted().at(-1) ?? firstDay;
+  const conditions = allOf(sql, conditionsOf(sql, query, restrictions));
+  if (step !== HOUR && start % DAY === 0 && end % DAY === 0) {
+    const ofDays = sql`SELECT key_id, day, outcome, count FROM key_usage WHERE ${conditions} AND ${days(sql, from, dayOf(end - 1))}`;
+    if (from === dayOf(start)) return ofDays;
+    const last = dayOf(Math.min(end, Date.parse(firstDay)) - 1);
+    return sql`${ofDays} UNION ALL SELECT key_id, day, outcome, count FROM key_usage_daily
+      WHERE ${conditions} AND ${days(sql, dayOf(start), last)}`;
+  }
   const time = sql`(day + hour * interval '1 hour')`;
   return sql`
     SELECT key_id, day, outcome, hour, hours[hour] AS count FROM key_usage CROSS JOIN generate_series(0, 23) AS hour
-    WHERE ${conditions} AND day >= ${firstDay} AND hours[hour] IS NOT NULL
+    WHERE ${conditions} AND ${days(sql, from, dayOf(end - 1))} AND hours[hour] IS NOT NULL
       AND ${time} >= ${timestampOf(start)}::timestamp AND ${time} < ${timestampOf(end)}::timestamp`;
+}
+
+/** Constants, from which the planner chooses the partitions and estimates their rows. */
+function days(sql: Sql, first: string, last: string): Fragment {
+  return first === last ? sql`day = ${first}::date` : sql`day BETWEEN ${first}::date AND ${last}::date`;
 }
 
 function dayOf(time: number): string {
@@ -95,6 +115,6 @@ function conditionsOf(sql: Sql, { keyId, actorId, kind, outcome }: UsageQuery, {
   return [
     ...(keyId === undefined ? [] : [sql`key_id = ${keyId}::uuid`]),
     ...(isByKey ? [isSmall ? sql`key_id = ANY (ARRAY (${keys}))` : sql`key_id IN (${keys})`] : []),
-    ...(outcome === undefined ? [] : [sql`outcome = ${outcome}`]),
+    ...(outcome === undefined ? [sql`true`] : [sql`outcome = ${outcome}`]),
   ];
 }
