@@ -1,6 +1,6 @@
 import type { LimitStatus, RateLimit } from "../domain/rate-limit.ts";
 import { Demand } from "./demand.ts";
-import type { Grant, GrantRequest, Requested } from "./grants.ts";
+import type { Grant, GrantRequest } from "./grants.ts";
 import type { Admission, SharedBucket } from "./shared-bucket.ts";
 
 /** Tokens may be spent for this part of the window, at most this long (milliseconds) after they were requested. */
@@ -31,10 +31,10 @@ interface Lease {
 export class Bucket implements SharedBucket {
   /** Of the shared bucket. */
   readonly name: string;
-  readonly limit: RateLimit;
+  #limit!: RateLimit;
   /** Tokens per millisecond. */
-  readonly rate: number;
-  readonly #lifetime: number;
+  #rate!: number;
+  #lifetime!: number;
   /** The oldest first. */
   #leases: Lease[] = [];
   /** The level of the shared bucket at `#levelTime`; null: unknown. */
@@ -47,22 +47,33 @@ export class Bucket implements SharedBucket {
   /** Whether it waits for an answer of the shared bucket, or to be asked about. */
   isRequested = false;
   /** In half a lifetime. */
-  readonly #demand: Demand;
+  #demand!: Demand;
 
   constructor(name: string, limit: RateLimit) {
     this.name = name;
-    this.limit = limit;
-    this.rate = limit.quota / limit.window;
-    this.#lifetime = Math.min(limit.window * LIFETIME.part, LIFETIME.max);
-    this.#demand = new Demand(this.#lifetime / 2);
+    this.#change(limit);
   }
 
-  /** Returns whether the limit is still the one of the bucket: what was leased by another one is void. */
-  isOf(limit: RateLimit): boolean {
-    const own = this.limit;
+  get limit(): RateLimit {
+    return this.#limit;
+  }
+
+  /** A limit that was changed keeps its debt: what was leased by the earlier one is void, also for verifications that wait. */
+  accept(limit: RateLimit): boolean {
+    const own = this.#limit;
     if (own === limit) return true;
     const isSameBucket = own.quota === limit.quota && own.window === limit.window && own.burst === limit.burst;
-    return isSameBucket && own.enforcement === limit.enforcement && own.onOutage === limit.onOutage;
+    if (isSameBucket) this.#limit = limit;
+    else this.#change(limit);
+    return true;
+  }
+
+  #change(limit: RateLimit): void {
+    this.#limit = limit;
+    this.#rate = limit.quota / limit.window;
+    this.#lifetime = Math.min(limit.window * LIFETIME.part, LIFETIME.max);
+    this.#demand = new Demand(this.#lifetime / 2);
+    [this.#leases, this.#level, this.#pauseEnd] = [[], null, 0];
   }
 
   /** Counts a cost that is presented, whether it will be admitted or not. */
@@ -114,12 +125,12 @@ export class Bucket implements SharedBucket {
     const { burst } = this.limit;
     if (cost > burst) return Number.POSITIVE_INFINITY;
     const level = (this.#levelAt(now) ?? 0) + this.#debt;
-    return Math.max((level + cost - burst) / this.rate, this.#pauseEnd - now, 0);
+    return Math.max((level + cost - burst) / this.#rate, this.#pauseEnd - now, 0);
   }
 
   /** No other node can have drained the shared bucket further. */
   #levelAt(now: number): number | null {
-    return this.#level === null ? null : Math.max(0, this.#level - this.rate * (now - this.#levelTime));
+    return this.#level === null ? null : Math.max(0, this.#level - this.#rate * (now - this.#levelTime));
   }
 
   /** Returns whether tokens should be requested before they are needed, or what was spent charged. */
@@ -131,9 +142,9 @@ export class Bucket implements SharedBucket {
 
   /** Returns what to request now, if costs wait for this many tokens. */
   request(waiting: number, now: number, nodes: number | null): GrantRequest {
-    const { name: bucket, rate } = this;
+    const { name: bucket } = this;
     const wanted = waiting + this.#batch(now, nodes);
-    return { bucket, burst: this.limit.burst, rate, wanted, owed: this.#debt };
+    return { bucket, burst: this.limit.burst, rate: this.#rate, wanted, owed: this.#debt };
   }
 
   /**
@@ -150,17 +161,18 @@ export class Bucket implements SharedBucket {
   }
 
   /** Takes a grant for what `request` has returned at `sent`. */
-  take({ granted, level }: Grant, { wanted, owed }: Requested, sent: number, now: number): void {
+  take({ granted, level }: Grant, { wanted, owed, burst, rate }: GrantRequest, sent: number, now: number): void {
     this.#debt -= owed;
+    if (burst !== this.limit.burst || rate !== this.#rate) return;
     [this.#level, this.#levelTime] = [level, sent];
     if (granted > 0) this.#leases.push({ tokens: granted, end: sent + this.#lifetime });
     if (granted < wanted && this.#isExceeded(now))
-      this.#pauseEnd = now + Math.min(MAX_PAUSE, this.limit.burst / 2 / this.rate);
+      this.#pauseEnd = now + Math.min(MAX_PAUSE, this.limit.burst / 2 / this.#rate);
   }
 
   /** Returns whether more is presented than the limit admits in the long run. */
   #isExceeded(now: number): boolean {
-    return this.#demand.expected(now) > (this.rate * this.#lifetime) / 2;
+    return this.#demand.expected(now) > (this.#rate * this.#lifetime) / 2;
   }
 
   /** Tokens expire too soon. */
@@ -188,7 +200,7 @@ export class Bucket implements SharedBucket {
 
   /** Returns the state after a verification of this cost, at `time` in milliseconds since the epoch. */
   status(cost: number, isExceeded: boolean, now: number, time: number): LimitStatus {
-    const { limit, rate } = this;
+    const { limit } = this;
     const level = this.#levelAt(now);
     const used = level === null ? null : Math.max(0, level + this.#debt - this.#tokens(now));
     const retryAfter = this.retryAfter(Math.max(cost, 1), now);
@@ -197,7 +209,7 @@ export class Bucket implements SharedBucket {
     return {
       limit,
       remaining,
-      resetTime: used === null ? null : time + used / rate,
+      resetTime: used === null ? null : time + used / this.#rate,
       retryAfter: isEmpty && Number.isFinite(retryAfter) ? retryAfter : null,
       isExceeded,
     };

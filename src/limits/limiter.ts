@@ -134,7 +134,7 @@ export class Limiter {
 
   #bucketOf(name: string, limit: Limit, now: number): SharedBucket {
     const known = this.#buckets.get(name);
-    if (known?.isOf(limit)) return known;
+    if (known?.accept(limit)) return known;
     this.#sweep(now);
     const bucket = isQuota(limit) ? new QuotaBucket(name, limit) : new Bucket(name, limit);
     this.#buckets.set(name, bucket);

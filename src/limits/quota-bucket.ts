@@ -1,6 +1,6 @@
 import type { LimitStatus, Quota } from "../domain/rate-limit.ts";
 import { Demand } from "./demand.ts";
-import type { Grant, GrantRequest, Requested, Return } from "./grants.ts";
+import type { Grant, GrantRequest, Return } from "./grants.ts";
 import type { Admission, SharedBucket } from "./shared-bucket.ts";
 
 /** Milliseconds for whose demand tokens are leased. */
@@ -40,7 +40,7 @@ export class QuotaBucket implements SharedBucket {
     return this.isRequested || this.#tokens > 0;
   }
 
-  isOf(limit: Quota): boolean {
+  accept(limit: Quota): boolean {
     const own = this.limit;
     if (own === limit) return true;
     const isSamePeriod = own.period === limit.period && own.anchorTime === limit.anchorTime;
@@ -84,7 +84,7 @@ export class QuotaBucket implements SharedBucket {
     return now >= this.#end ? 0 : this.#tokens;
   }
 
-  take({ granted, level, reset }: Grant, _: Requested, sent: number): void {
+  take({ granted, level, reset }: Grant, _: GrantRequest, sent: number): void {
     if (reset === undefined) return;
     if (reset.time !== this.#resetTime) this.#tokens = 0;
     this.#tokens += granted;

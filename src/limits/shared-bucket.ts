@@ -1,5 +1,5 @@
 import type { Limit, LimitStatus } from "../domain/rate-limit.ts";
-import type { Grant, GrantRequest, Requested, Return } from "./grants.ts";
+import type { Grant, GrantRequest, Return } from "./grants.ts";
 
 /** How a bucket answers a cost: at once; with a denial; or after tokens have been requested. */
 export type Admission = "ADMITTED" | "DENIED" | "UNKNOWN";
@@ -20,8 +20,8 @@ export interface SharedBucket {
   isRequested: boolean;
   /** Whether it must be kept. */
   readonly isBusy: boolean;
-  /** Returns whether the limit is still the one of the bucket: what was leased by another one is void. */
-  isOf(limit: Limit): boolean;
+  /** Returns whether this is the bucket of a limit that may have been changed: what was leased by an earlier one is void. */
+  accept(limit: Limit): boolean;
   /** Counts a cost that is presented, whether it will be admitted or not. */
   present(cost: number, now: number): void;
   admission(cost: number, now: number, nodes: number | null): Admission;
@@ -32,7 +32,7 @@ export interface SharedBucket {
   /** Returns what to request now, if costs wait for this many tokens. */
   request(waiting: number, now: number, nodes: number | null): GrantRequest;
   /** Takes a grant for what `request` has returned at `sent`. */
-  take(grant: Grant, requested: Requested, sent: number, now: number): void;
+  take(grant: Grant, requested: GrantRequest, sent: number, now: number): void;
   /** Takes out tokens that can be returned: those that are not used, or all when the node stops. */
   release(now: number, isStopping: boolean): Return | null;
   /** Returns whether nothing would be lost with the bucket. */

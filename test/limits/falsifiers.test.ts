@@ -35,7 +35,7 @@ async function expectCaught(fields: Partial<Scenario>, mutation?: Mutation, muta
 function leaseFrom(begin: (sent: number, now: number) => number): void {
   const { take } = Bucket.prototype;
   vi.spyOn(Bucket.prototype, "take").mockImplementation(function (this: Bucket, grant, requested, sent, now) {
-    take.call(this, grant, { wanted: 0, owed: 0 }, begin(sent, now), now);
+    take.call(this, grant, { ...requested, wanted: 0, owed: 0 }, begin(sent, now), now);
     const rest = { ...requested, wanted: requested.wanted - grant.granted };
     take.call(this, { ...grant, granted: 0 }, rest, sent, now);
   });

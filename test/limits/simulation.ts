@@ -11,6 +11,9 @@ const EPOCH = Date.UTC(2026, 0, 1);
 /** Milliseconds. */
 const RENEWAL = 500;
 
+/** Milliseconds in which all nodes see a change. */
+const CHANGE = 50;
+
 /** The longest lease, in milliseconds. */
 const LEASE = 2_000;
 
@@ -43,6 +46,7 @@ export interface Node {
   pauseEnd: number;
   /** Leases that it knows of; null: others may not know of it. */
   known: number | null;
+  limit: RateLimit;
   presented: number;
   admitted: number;
 }
@@ -52,8 +56,11 @@ export class Simulation {
   readonly nodes: Node[] = [];
   /** Times at which tokens of the limit were spent. */
   readonly admitted: number[] = [];
+  /** Those of verifications that began after the limit had been changed, and statements with the earlier one had ended. */
+  readonly admittedSince: number[] = [];
   readonly allowances: Allowance[] = [];
-  readonly limit: RateLimit;
+  limit: RateLimit;
+  #changeEnd = 0;
   statements = 0;
   denied = 0;
   failed = 0;
@@ -79,12 +86,14 @@ export class Simulation {
   present(node: Node): void {
     if (isCrashed(node) || node.pauseEnd > this.now) return;
     node.presented++;
-    const charged = node.limiter.charge("1", [this.limit]);
+    const start = this.now;
+    const charged = node.limiter.charge("1", [node.limit]);
     const note = (denied: unknown) => {
       if (denied !== null) this.denied++;
       else if (!isCrashed(node)) {
         node.admitted++;
         this.admitted.push(this.now);
+        if (start >= this.#changeEnd) this.admittedSince.push(this.now);
       }
     };
     if (!("then" in charged)) note(charged.denied);
@@ -112,6 +121,17 @@ export class Simulation {
     const leases = this.nodes.filter(({ crashTime }) => this.now < crashTime + LEASE);
     const isKnown = joinTime === 0 || this.now >= joinTime + LEASE;
     node.known = isKnown ? leases.length : null;
+  }
+
+  /** The nodes see another limit one after the other, all before it returns. */
+  change(limit: RateLimit): void {
+    this.limit = limit;
+    this.admittedSince.length = 0;
+    this.#changeEnd = this.now + CHANGE + 2 * this.#options.delay;
+    for (const node of this.nodes)
+      setTimeout(() => {
+        node.limit = limit;
+      }, this.#random.below(CHANGE));
   }
 
   pause(node: Node, milliseconds: number): void {
@@ -145,7 +165,7 @@ export class Simulation {
         return limiter;
       },
       monotonic,
-      ...{ crashTime: Number.POSITIVE_INFINITY, pauseEnd: 0, known, presented: 0, admitted: 0 },
+      ...{ crashTime: Number.POSITIVE_INFINITY, pauseEnd: 0, known, limit: this.limit, presented: 0, admitted: 0 },
     };
     const limiter = new Limiter(this.#mutation.options?.(options, node) ?? options);
     this.nodes.push(node);
