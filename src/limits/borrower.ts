@@ -29,7 +29,7 @@ interface Inquiry {
 /** Milliseconds for which inquiries for which nothing waits are gathered, so that they share a statement. */
 const DELAY = 20;
 
-/** Milliseconds after a failure. */
+/** Milliseconds until what is still owed after a statement is charged. */
 const RETRY_DELAY = 250;
 
 /** After this, what waits is rejected. Milliseconds. */
@@ -155,6 +155,7 @@ export class Borrower {
       this.#statements--;
       for (const { bucket } of inquiries) this.#end(bucket);
       this.#send();
+      for (const { bucket } of inquiries) this.#chargeLater(bucket);
     }
   }
 
@@ -167,7 +168,11 @@ export class Borrower {
   #end(bucket: SharedBucket): void {
     this.#inFlight.delete(bucket.name);
     bucket.isRequested = this.#queue.has(bucket);
-    if (!bucket.isBusy) return;
+  }
+
+  /** Not with what is sent at once: while the database is unreachable, statements may fail without a pause. */
+  #chargeLater(bucket: SharedBucket): void {
+    if (bucket.isRequested || !bucket.owes) return;
     this.#enqueue(bucket);
     this.#delay(RETRY_DELAY);
   }

@@ -188,9 +188,13 @@ export class Bucket implements SharedBucket {
     return this.limit.onOutage === "ALLOW";
   }
 
+  get owes(): boolean {
+    return this.#debt > 0;
+  }
+
   /** Whether it must be kept. */
   get isBusy(): boolean {
-    return this.#debt > 0 || this.isRequested;
+    return this.owes || this.isRequested;
   }
 
   /** Returns whether nothing would be lost with the bucket. */

@@ -18,6 +18,7 @@ export class QuotaBucket implements SharedBucket {
   readonly limit: Quota;
   readonly isShadow = false;
   readonly allowsOutage = false;
+  readonly owes = false;
   isRequested = false;
   readonly #demand = new Demand(HORIZON);
   /** Leased and not spent. */

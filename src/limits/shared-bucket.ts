@@ -18,6 +18,8 @@ export interface SharedBucket {
   readonly allowsOutage: boolean;
   /** Whether it waits for an answer of the shared bucket, or to be asked about. */
   isRequested: boolean;
+  /** Whether something was spent that is not charged. */
+  readonly owes: boolean;
   /** Whether it must be kept. */
   readonly isBusy: boolean;
   /** Returns whether this is the bucket of a limit that may have been changed: what was leased by an earlier one is void. */
