@@ -6,6 +6,7 @@ export type ChangeVerb =
   | "import"
   | "update"
   | "rotate"
+  | "endGrace"
   | "revoke"
   | "disable"
   | "enable"

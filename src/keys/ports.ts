@@ -129,6 +129,7 @@ export interface Revocation {
 export type KeyMutation =
   | ({ readonly verb: "update" } & KeyUpdate)
   | ({ readonly verb: "rotate" } & Rotation)
+  | { readonly verb: "endGrace" }
   | { readonly verb: "adjustQuota"; readonly quota: string; readonly delta: number }
   | ({ readonly verb: "revoke" } & Revocation)
   | { readonly verb: "disable"; readonly reason: string | null }

@@ -1,10 +1,10 @@
 import { GRACE_PERIOD_BOUNDS, parseDuration } from "../domain/duration.ts";
 import { checkAll } from "../domain/errors.ts";
-import { parseKeyId, type StoredKey } from "../domain/key.ts";
+import { type ApiKey, parseKeyId, type StoredKey } from "../domain/key.ts";
 import { MAX_GRACE_SECRETS } from "../domain/limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Random } from "../lib/random.ts";
-import { assertGrantable, type Check, changeKey } from "./change.ts";
+import { assertActive, assertGrantable, type Check, changeKey } from "./change.ts";
 import { newSecret } from "./issue.ts";
 import type { KeysContext } from "./ports.ts";
 import { keyError } from "./rejection.ts";
@@ -34,6 +34,11 @@ export async function rotateKey(
     if (graceEnd !== null) assertGraceRoom(stored, now);
   };
   return { key: await changeKey(context, principal, { keyId, kind: "issued" }, rotation, check, now), secret };
+}
+
+/** Ends the grace periods of an active key: all secrets but the current one become invalid. */
+export function endGracePeriod(context: KeysContext, principal: Principal, keyId: string): Promise<ApiKey> {
+  return changeKey(context, principal, { keyId, kind: "issued" }, { verb: "endGrace" }, assertActive);
 }
 
 /**

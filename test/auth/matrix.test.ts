@@ -95,6 +95,7 @@ const ROWS: readonly Row[] = [
     issuedApiKey: { keyId: target.issued.keyId, name: "other" },
   })),
   row(issued.rotateIssuedApiKey, "keyhold:keys.rotate", (target) => ({ keyId: target.issued.keyId })),
+  row(issued.endGracePeriod, "keyhold:keys.rotate", (target) => ({ keyId: target.issued.keyId })),
   row(imported.createImportedApiKey, "keyhold:keys.import", (target) => ({ ...draft(target), rawKey: newRawKey() })),
   row(imported.batchCreateImportedApiKeys, "keyhold:keys.import", (target) => ({
     requests: [{ ...draft(target), rawKey: newRawKey() }],
@@ -201,6 +202,7 @@ const HIDDEN: Readonly<Record<string, object>> = {
   ListIssuedApiKeys: NOTHING,
   UpdateIssuedApiKey: NOT_FOUND,
   RotateIssuedApiKey: NOT_FOUND,
+  EndGracePeriod: NOT_FOUND,
   CreateImportedApiKey: NOT_ITS_ACTOR,
   BatchCreateImportedApiKeys: NOT_PERMITTED,
   GetImportedApiKey: NOT_FOUND,

@@ -10,6 +10,7 @@ import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_k
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
+import { UsageService } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { answered, type CallRpc } from "../support/protocols/call.ts";
 import { derived, draft, imported, importHashed, issued, newRawKey } from "../support/protocols/keys.ts";
@@ -19,6 +20,7 @@ const { method: issuedKeys } = IssuedApiKeysService;
 const { method: importedKeys } = ImportedApiKeysService;
 const { method: auditEvents } = AuditService;
 const { method: hmacKeys } = HmacKeysService;
+const { method: usage } = UsageService;
 const { method: webhooks } = WebhookEndpointsService;
 const { method: keys } = ApiKeysService;
 
@@ -178,6 +180,12 @@ export const SCENARIOS: readonly Scenario[] = [
     "returns the new secret",
     async (call) => call(issuedKeys.rotateIssuedApiKey, { keyId: (await issued(call)).keyId, gracePeriod: "1h" }),
     { secret: "<secret>", issued_api_key: { ...issuedRecord, rotate_time: "<time>" } },
+  ),
+  scenario(
+    issuedKeys.endGracePeriod,
+    "returns the key",
+    async (call) => call(issuedKeys.endGracePeriod, { keyId: (await issued(call)).keyId }),
+    issuedRecord,
   ),
   scenario(
     importedKeys.createImportedApiKey,
@@ -624,6 +632,19 @@ export const SCENARIOS: readonly Scenario[] = [
     "returns the hashes that lead to the root",
     (call) => call(auditEvents.getAuditProof, { seq: 0n, treeSize: 2n }),
     { tree_size: "2", entry: expect.stringMatching(/^{"action":/), hashes: [expect.stringMatching(/^[\w+/]{43}=$/)] },
+  ),
+  scenario(usage.queryUsage, "returns counts", (call) => call(usage.queryUsage, { actorId: "nobody", step: "1h" }), {
+    usage_counts: [],
+    next_page_token: "",
+  }),
+  scenario(
+    usage.getKeyUsage,
+    "returns the counts of a key",
+    async (call) => call(usage.getKeyUsage, { keyId: (await issued(call)).keyId }),
+    {
+      ...{ key_id: "<id>", start_time: "<time>", end_time: "<time>" },
+      ...{ valid_count: "0", rejected_count: "0", usage_counts: [] },
+    },
   ),
   scenario(
     webhooks.createWebhookEndpoint,

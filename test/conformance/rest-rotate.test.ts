@@ -52,6 +52,31 @@ describe("rotation", () => {
   });
 });
 
+describe("endGrace", () => {
+  test("makes the older secrets and their tokens invalid at once, and keeps the current one", async () => {
+    const { keyId, secret } = await issue(rest);
+    const { token } = await derive(rest, secret);
+    const { secret: second } = await rotate(keyId, { grace_period: "24h" });
+    const { secret: third } = await rotate(keyId, { grace_period: "24h" });
+    for (const credential of [secret, token, second, third]) expect(await isValid(credential)).toBe(true);
+    const ended = succeeded(await rest("POST", `${paths.issued}/${keyId}:endGrace`, {}));
+    expect(ended).toEqual(succeeded(await rest("GET", `${paths.issued}/${keyId}`)));
+    for (const credential of [secret, token, second])
+      expect(await verify(rest, credential)).toMatchObject(rotatedSecret);
+    expect(await isValid(third)).toBe(true);
+    succeeded(await rest("POST", `${paths.issued}/${keyId}:endGrace`, {}));
+    const filter = encodeURIComponent(`key_id="${keyId}" AND action="key.updated"`);
+    const { audit_events: events } = succeeded(await rest("GET", `${paths.auditEvents}?filter=${filter}`));
+    expect(events.map(({ rpc }: Json) => rpc.split("/")[1])).toEqual(["EndGracePeriod", "EndGracePeriod"]);
+  });
+
+  test("requires an issued key that is in force", async () => {
+    const { keyId } = await issue(rest);
+    succeeded(await rest("POST", `${paths.keys}/${keyId}:revoke`, {}));
+    expectRefused(await rest("POST", `${paths.issued}/${keyId}:endGrace`, {}), precondition("API_KEY_REVOKED", keyId));
+  });
+});
+
 describe("grace_period", () => {
   test("keeps both secrets valid and returns the end of the old one", async () => {
     const { keyId, secret } = await issue(rest);

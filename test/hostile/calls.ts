@@ -61,6 +61,7 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
     update_mask: "name",
   }),
   RotateIssuedApiKey: ({ issuedKeyId }) => ({ key_id: issuedKeyId, grace_period: "1h" }),
+  EndGracePeriod: ({ issuedKeyId }) => ({ key_id: issuedKeyId }),
   CreateImportedApiKey: ({ mark, suffix }) => importOf(mark, suffix),
   BatchCreateImportedApiKeys: ({ mark, suffix }) => ({
     requests: [0, 1, 2].map((item) => importOf(mark, `${suffix}-${item}`)),

@@ -201,6 +201,7 @@ export function requests(
     ["GetJwks", {}],
     ["RotateIssuedApiKey", { key_id, grace_period: "1h" }],
     ["RotateIssuedApiKey", { key_id, grace_period: "1 hour" }],
+    ["EndGracePeriod", { key_id }],
     ["SelfRevokeApiKey", { credential: jwt }],
     ["SelfRevokeApiKey", { credential: issued.secret, reason: "REVOCATION_REASON_SUPERSEDED" }],
     ["SelfRevokeApiKey", { credential: issued.secret }],

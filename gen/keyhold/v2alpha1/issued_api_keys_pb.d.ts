@@ -475,6 +475,26 @@ export declare type RotateIssuedApiKeyRequest = Message<"keyhold.v2alpha1.Rotate
 export declare const RotateIssuedApiKeyRequestSchema: GenMessage<RotateIssuedApiKeyRequest>;
 
 /**
+ * EndGracePeriodRequest names the key whose older secrets become invalid.
+ *
+ * @generated from message keyhold.v2alpha1.EndGracePeriodRequest
+ */
+export declare type EndGracePeriodRequest = Message<"keyhold.v2alpha1.EndGracePeriodRequest"> & {
+  /**
+   * Identifier of the key.
+   *
+   * @generated from field: string key_id = 1;
+   */
+  keyId: string;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.EndGracePeriodRequest.
+ * Use `create(EndGracePeriodRequestSchema)` to create a new message.
+ */
+export declare const EndGracePeriodRequestSchema: GenMessage<EndGracePeriodRequest>;
+
+/**
  * RotateIssuedApiKeyResponse is the only message that contains the new secret.
  *
  * @generated from message keyhold.v2alpha1.RotateIssuedApiKeyResponse
@@ -559,6 +579,17 @@ export declare const IssuedApiKeysService: GenService<{
     methodKind: "unary";
     input: typeof RotateIssuedApiKeyRequestSchema;
     output: typeof RotateIssuedApiKeyResponseSchema;
+  },
+  /**
+   * Ends the grace periods of all rotations at once, without a new secret: when the call returns, the older secrets and every token
+   * derived from them are invalid. Returns FAILED_PRECONDITION if the key is revoked or expired.
+   *
+   * @generated from rpc keyhold.v2alpha1.IssuedApiKeysService.EndGracePeriod
+   */
+  endGracePeriod: {
+    methodKind: "unary";
+    input: typeof EndGracePeriodRequestSchema;
+    output: typeof IssuedApiKeySchema;
   },
 }>;
 

@@ -1,6 +1,7 @@
 import { IssuedApiKeySchema, type IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { parseKeyId } from "../../domain/key.ts";
 import { issueKey, parseNewIssue } from "../../keys/issue.ts";
-import { parseRotation, rotateKey } from "../../keys/rotate.ts";
+import { endGracePeriod, parseRotation, rotateKey } from "../../keys/rotate.ts";
 import { updateKey } from "../../keys/update.ts";
 import type { ServiceRows } from "../row.ts";
 import { issuedApiKey } from "./key-resources.ts";
@@ -49,5 +50,16 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
     policy: "keyhold:keys.rotate",
     idempotency: "none",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
+  },
+  endGracePeriod: {
+    implement: ({ keys }) => {
+      return (request) => {
+        const keyId = parseKeyId(request.keyId, "key_id");
+        return async (principal) => issuedApiKey(await endGracePeriod(keys, principal, keyId), keys.clock.now());
+      };
+    },
+    policy: "keyhold:keys.rotate",
+    idempotency: "idempotent",
+    keyId: (_, { keyId }) => keyId,
   },
 };

@@ -32,7 +32,7 @@ export function addKeysCommands(program: Command): void {
   }
 }
 
-const WITH_OUTPUT = ["issue", "list", "get", "update", "rotate", "revoke", "disable", "enable", "verify"];
+const WITH_OUTPUT = ["issue", "list", "get", "update", "rotate", "end-grace", "revoke", "disable", "enable", "verify"];
 
 function addKeyCommands(keys: Command): void {
   withSecret(withKeyFields(keys.command("issue")))
@@ -93,6 +93,11 @@ function addKeyCommands(keys: Command): void {
     .argument("<key_id>")
     .option("--grace-period <duration>", "how long the old secret remains valid, such as 24h (default: 0)")
     .action(async (keyId, options) => (await import("./create.ts")).rotate(keyId, options));
+  keys
+    .command("end-grace")
+    .description("make all older secrets of an issued key invalid now, although their grace periods have not ended")
+    .argument("<key_id>")
+    .action(async (keyId, options) => (await import("./manage.ts")).endGrace(keyId, options));
   withCredential(keys.command("revoke"), "with --self: ")
     .description("permanently revoke an issued or imported key, and every token derived from it")
     .argument("[key_id]")

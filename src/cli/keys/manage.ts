@@ -68,6 +68,11 @@ export async function enable(keyId: string, options: RemoteOptions): Promise<voi
   await writeMessage(await apiKeys.enableApiKey({ keyId }), options);
 }
 
+export async function endGrace(keyId: string, options: RemoteOptions): Promise<void> {
+  const { issuedApiKeys } = await openRemote(options);
+  await writeMessage(await issuedApiKeys.endGracePeriod({ keyId }), options);
+}
+
 export async function deleteKey(keyId: string, options: RemoteOptions): Promise<void> {
   const { importedApiKeys } = await openRemote(options);
   await importedApiKeys.deleteImportedApiKey({ keyId });

@@ -152,6 +152,8 @@ const SET_ROTATED = text`
     'expire_time', $graceEnd)) || ${SECRETS_IN_GRACE} END,
   rotate_time = $now, update_time = ${forward(text, NOW)}`;
 
+const SET_GRACE_ENDED = text`previous_secrets = '[]', update_time = ${forward(text, NOW)}`;
+
 /** The condition that another secret may have a grace period. */
 const HAS_GRACE_ROOM = text`($graceEnd::timestamptz IS NULL OR jsonb_array_length(${SECRETS_IN_GRACE}) < ${MAX_GRACE_SECRETS})`;
 
@@ -234,6 +236,7 @@ const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
   ),
   adjustQuota: updateRow(["updateTime", "quotas"], SET_ADJUSTED, [ACTIVE, CAN_GRANT, HAS_QUOTA], "true", ADJUSTED),
   rotate: updateRow(["updateTime", "rotateTime", "hint"], SET_ROTATED, [ACTIVE, CAN_GRANT, HAS_GRACE_ROOM]),
+  endGrace: updateRow(["updateTime"], SET_GRACE_ENDED, [ACTIVE, CAN_MANAGE]),
   revoke: updateRow(
     ["updateTime", "revokeTime", "revocationReason", "revocationDescription", "revokedBy"],
     setRevoked(text, { reason: "$reason", description: "$description", caller: "$caller", now: NOW }),

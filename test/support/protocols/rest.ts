@@ -55,6 +55,7 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
     }),
   ],
   [issued.rotateIssuedApiKey, ({ key_id, ...body }) => post(`${paths.issued}/${key_id}:rotate`, body)],
+  [issued.endGracePeriod, ({ key_id, ...body }) => post(`${paths.issued}/${key_id}:endGrace`, body)],
   [imported.createImportedApiKey, (body) => post(paths.imported, body)],
   [imported.batchCreateImportedApiKeys, (body) => post(`${paths.imported}:batchCreate`, body)],
   [imported.getImportedApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.imported}/${key_id}` })],

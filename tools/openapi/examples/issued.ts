@@ -137,4 +137,14 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
     unknown: unknownKey("issued key", {}),
     revoked: REVOKED_KEY,
   },
+  IssuedApiKeysService_EndGracePeriod: {
+    end: {
+      summary: "The old secret is not in use any more",
+      parameters: { key_id: issuedKeyId },
+      body: {},
+      status: 200,
+      response: issuedKey({ update_time: UPDATED }),
+    },
+    unknown: unknownKey("issued key", {}),
+  },
 };
