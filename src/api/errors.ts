@@ -66,10 +66,10 @@ const convertPlain = memoize((error: KeyholdError) => convert(error));
 
 /** Hides the cause from the client, and keeps it for the log. */
 function convert(error: KeyholdError, details: readonly ErrorDetail[] = []): ConnectError {
-  const connect = new ConnectError(error.message, CODES[error.code], headersOf(error.code), [
+  const connect = new ConnectError(error.message, CODES[error.code], headersOf(error), [
     { desc: ErrorInfoSchema, value: { reason: error.code, domain: ERROR_DOMAIN, metadata: { ...error.metadata } } },
     ...badRequest(error),
-    ...(isTemporary(error.code) ? [RETRY_INFO] : []),
+    ...(isTemporary(error.code) ? [retryInfo(error)] : []),
     ...details,
   ]);
   connect.cause = error.cause;
@@ -80,20 +80,19 @@ function badRequest({ violations }: KeyholdError): ErrorDetail[] {
   return violations.length === 0 ? [] : [{ desc: BadRequestSchema, value: { fieldViolations: [...violations] } }];
 }
 
-/** Returns whether a retry may succeed after `RETRY_DELAY`. */
+/** Returns whether a retry may succeed. */
 function isTemporary(code: ErrorCode): boolean {
   return CODES[code] === Code.Unavailable || code === "RATE_LIMITED";
 }
 
-/** Seconds after which a call that failed with UNAVAILABLE may be retried. */
-const RETRY_DELAY = 1;
-
 /** The same as `Retry-After`, in the form of gRPC. */
-const RETRY_INFO: ErrorDetail = { desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(RETRY_DELAY) } } };
+function retryInfo({ retryAfter }: KeyholdError): ErrorDetail {
+  return { desc: RetryInfoSchema, value: { retryDelay: { seconds: BigInt(retryAfter) } } };
+}
 
 /** `WWW-Authenticate` in every 401 (RFC 9110 §11.6.1, §15.5.2), and `Retry-After` (§10.2.3). */
-function headersOf(code: ErrorCode): Record<string, string> | undefined {
+function headersOf({ code, retryAfter }: KeyholdError): Record<string, string> | undefined {
   if (CODES[code] === Code.Unauthenticated) return { "www-authenticate": 'Bearer realm="keyhold"' };
-  if (isTemporary(code)) return { "retry-after": String(RETRY_DELAY) };
+  if (isTemporary(code)) return { "retry-after": String(retryAfter) };
   return undefined;
 }

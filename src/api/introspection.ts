@@ -1,12 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import { VerifyApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { invalidArgument, invalidArguments } from "../domain/errors.ts";
+import { invalidArgument, invalidArguments, KeyholdError } from "../domain/errors.ts";
 import { createTimeOf } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { invalid, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { numericDate, splitScopes } from "../token/jwt/claims.ts";
 import type { Presentation } from "../verify/context.ts";
+import { retryAfterSeconds } from "./limit-fields.ts";
 import { logVerdict } from "./log-fields.ts";
 import type { ApiContext } from "./row.ts";
 import type { Call } from "./rpc.ts";
@@ -35,10 +36,18 @@ export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "is
           : invalid("INVALID_FORMAT", violation.description);
       return andThen(verdict, (verdict) => {
         logVerdict(call.log, verdict);
+        requireWithinLimits(verdict);
         return describe(verdict, issuer);
       });
     };
   };
+}
+
+/** A credential whose limit is exceeded is active, and must not be accepted now: the caller is asked to try again. */
+function requireWithinLimits(verdict: Verdict): void {
+  if (verdict.valid || (verdict.reason !== "RATE_LIMITED" && verdict.reason !== "QUOTA_EXCEEDED")) return;
+  const { message, limits = [] } = verdict;
+  throw new KeyholdError("RATE_LIMITED", message, { retryAfter: retryAfterSeconds(limits) });
 }
 
 /** Returns the request, and why its credential can be none. Throws `INVALID_ARGUMENT` naming the parameters that are invalid. */

@@ -78,6 +78,8 @@ export interface ErrorOptions {
   readonly violations?: readonly FieldViolation[];
   /** Machine-readable details for the caller, such as the missing scope. Never contains a secret. */
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Seconds after which a retry may succeed; default: 1, if the error is temporary. */
+  readonly retryAfter?: number;
   /** Logged; never sent to a caller. */
   readonly cause?: unknown;
   /** Keys that changed despite the error. Logged; never sent to a caller. */
@@ -91,6 +93,7 @@ export class KeyholdError extends Error {
   readonly violations: readonly FieldViolation[];
   readonly metadata: Readonly<Record<string, string>>;
   readonly changedKeyIds: readonly string[];
+  readonly retryAfter: number;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -98,6 +101,7 @@ export class KeyholdError extends Error {
     this.violations = options.violations ?? [];
     this.metadata = options.metadata ?? {};
     this.changedKeyIds = options.changedKeyIds ?? [];
+    this.retryAfter = options.retryAfter ?? 1;
   }
 }
 

@@ -90,9 +90,9 @@ export class Limiter {
     const unknown: Item[] = [];
     for (const item of items) {
       item.admission = item.bucket.admission(item.cost, now, others);
-      if (item.admission === "ADMITTED" || item.bucket.isShadow) continue;
-      if (item.admission === "DENIED" || waits === 0) isDenied = true;
-      else unknown.push(item);
+      if (item.admission === "UNKNOWN" && (item.bucket.isShadow || waits === 0)) item.admission = "DENIED";
+      if (item.admission === "UNKNOWN") unknown.push(item);
+      else if (item.admission === "DENIED" && !item.bucket.isShadow) isDenied = true;
     }
     if (!isDenied && unknown.length > 0) return this.#wait(items, unknown, waits - 1);
     return this.#conclude(items, isDenied, now, others);
@@ -121,7 +121,7 @@ export class Limiter {
     let denied: LimitStatus | null = null;
     const time = this.#options.clock.now();
     for (const { bucket, cost, admission } of items) {
-      const isExceeded = admission !== "ADMITTED";
+      const isExceeded = admission === "DENIED";
       if (!isDenied && !isExceeded) bucket.spend(cost, now);
       const status = bucket.status(cost, isExceeded, now, time);
       statuses.push(status);

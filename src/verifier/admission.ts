@@ -1,8 +1,9 @@
 import { type ClientAddressOf, clientAddressBehind, parseNetworks } from "../lib/client-address.ts";
-import { type Monotonic, systemMonotonic } from "../lib/clock.ts";
+import { type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
 import { type CredentialPlace, findCredential } from "../lib/request-credential.ts";
-import { type Rejection, reject, rejectAs, rejectCredential } from "./rejection.ts";
+import { limitHeaders, type Rejection, reject, rejectAs, rejectCredential } from "./rejection.ts";
 import {
+  type Charge,
   requireScopes,
   type VerifiedCredential,
   type VerifiedKey,
@@ -16,6 +17,8 @@ export interface AdmissionOptions<R = unknown> {
   readonly requiredScopes?: readonly string[];
   /** The name of this service as an audience. Without it, a token that is made for an audience is rejected. */
   readonly audience?: string;
+  /** What a request costs by limits of the key, by name; 1 by others. Only `createKeyVerifier` charges limits. */
+  readonly charges?: readonly Charge[];
   /**
    * Addresses and CIDR blocks of the proxies in front of this service, such as `10.0.0.0/8`: only they may name the client in
    * `X-Forwarded-For`. By default, the client is the peer of the connection. Behind a proxy that is not listed here, a key that is
@@ -35,7 +38,7 @@ export interface AdmissionOptions<R = unknown> {
 
 /** A verified credential of any verifier. Fields that only one verifier knows may be absent. */
 export type AdmittedCredential = VerifiedCredential &
-  Partial<Pick<VerifiedKey, "credentialType" | "metadata">> &
+  Partial<Pick<VerifiedKey, "credentialType" | "metadata" | "limits">> &
   Partial<Pick<VerifiedToken, "tokenId" | "issueTime" | "parentId" | "audience" | "claims">>;
 
 /** Request headers as in Node: names in lower case. */
@@ -55,7 +58,14 @@ export interface AdmittedRequest extends Fields {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }
 
-export type Admission<T extends VerifiedCredential> = { readonly admitted: true; readonly credential: T } | Rejection;
+export type Admission<T extends VerifiedCredential> =
+  | {
+      readonly admitted: true;
+      readonly credential: T;
+      /** To add to the response: the states of the limits of the key. */
+      readonly headers: Readonly<Record<string, string>>;
+    }
+  | Rejection;
 
 /**
  * Returns a function that authenticates and authorizes requests, and reports those answered 503 to `onError`. Throws a `TypeError` for
@@ -80,13 +90,13 @@ const PLACES: readonly CredentialPlace[] = [{ kind: "bearer" }, { kind: "header"
 
 /**
  * Checks the credential in `Authorization: Bearer` or `X-API-Key`, and responds as RFC 6750 §3 says: 401 without a valid credential, 403
- * without the scopes, 400 with two credentials (§2) or a malformed one; 503 if it could not be verified.
+ * without the scopes, 429 if a limit of the key is exceeded (RFC 6585 §4), 400 with two credentials (§2) or a malformed one; 503 if it could not be verified.
  */
 async function admit<T extends VerifiedCredential>(
   { headers, headersDistinct, raw, socket }: AdmittedRequest,
   verifier: Verifier<T>,
   addressOf: ClientAddressOf,
-  { requiredScopes = [], audience, realm = "api" }: Requirements,
+  { requiredScopes = [], audience, charges, realm = "api" }: Requirements,
 ): Promise<Admission<T>> {
   const all: RequestHeaders = headersDistinct ?? raw?.headersDistinct ?? headers;
   const header = (name: string) => [all[name] ?? []].flat();
@@ -96,18 +106,21 @@ async function admit<T extends VerifiedCredential>(
     return reject(401, "send a credential in the Authorization: Bearer header or the X-API-Key header", { realm });
   if (typeof credential !== "string") return rejectAs("invalid_request", credential.problem, { realm });
   const clientIp = addressOf(socket.remoteAddress ?? "", headers["x-forwarded-for"]?.toString());
-  const verdict = await verifier.verify(credential, { clientIp, requiredScopes, audience });
+  const verdict = await verifier.verify(credential, { clientIp, requiredScopes, audience, charges });
   // A verifier of another make may ignore the scopes.
   const required = verdict.ok ? requireScopes(verdict.credential, requiredScopes) : verdict;
-  if (required.ok) return { admitted: true, credential: required.credential };
-  return rejectCredential(required, realm, requiredScopes);
+  const now = systemClock.now();
+  if (!required.ok) return rejectCredential(required, realm, requiredScopes, now);
+  const { credential: verified } = required;
+  const { limits = [] } = verified as T & Pick<VerifiedKey, "limits">;
+  return { admitted: true, credential: verified, headers: limitHeaders(limits, now) };
 }
 
 const MAX_REQUIRED_SCOPES = 32;
 /** A scope or an audience. */
 const NAME = /^[!-~]{1,255}$/;
 
-type Requirements = Pick<AdmissionOptions, "requiredScopes" | "audience" | "realm">;
+type Requirements = Pick<AdmissionOptions, "requiredScopes" | "audience" | "charges" | "realm">;
 
 function requireValid({ requiredScopes = [], audience, realm = "" }: Requirements): void {
   if (requiredScopes.length > MAX_REQUIRED_SCOPES || !requiredScopes.every((scope) => NAME.test(scope)))

@@ -27,6 +27,7 @@ export function requireCredential<R extends Request = Request>(verifier: Verifie
     admit(request).then((admission) => {
       if (admission.admitted) {
         request.keyhold = admission.credential;
+        for (const [name, value] of Object.entries(admission.headers)) response.setHeader(name, value);
         return next();
       }
       const { status, headers, body } = admission;

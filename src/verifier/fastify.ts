@@ -23,6 +23,7 @@ export function requireCredential(verifier: Verifier, options?: AdmissionOptions
     const admission = await admit(request);
     if (!admission.admitted) return reply.code(admission.status).headers(admission.headers).send(admission.body);
     request.keyhold = admission.credential;
+    reply.headers(admission.headers);
     return undefined;
   };
 }

@@ -1,11 +1,16 @@
-import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { durationMs, timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { VerificationError, type VerifyApiKeyResponse } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
+import {
+  type LimitStatus,
+  VerificationError,
+  type VerifyApiKeyResponse,
+} from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { createKeyholdClient, type KeyholdClient, type KeyholdClientOptions } from "../client/client.ts";
 import { fieldViolations } from "../client/errors.ts";
 import { type Clock, type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
 import { freshnessLifetime } from "./cache-control.ts";
 import {
+  type CredentialLimit,
   type Presentation,
   type RejectedCredential,
   type RejectionReason,
@@ -15,7 +20,7 @@ import {
   type VerifiedKey,
   type Verifier,
 } from "./verdict.ts";
-import { type Answer, cachingVerdicts } from "./verdict-cache.ts";
+import { type Answer, cachingVerdicts, isLimited } from "./verdict-cache.ts";
 
 /** A client, or the options to create one. */
 export type KeyVerifierOptions = ({ readonly client: Pick<KeyholdClient, "apiKeys"> } | KeyholdClientOptions) & {
@@ -71,10 +76,11 @@ async function callKeyhold(
 /** Longest `client_ip` of a request. */
 const MAX_ADDRESS_LENGTH = 255;
 
-function toRequest(credential: string, { clientIp, requiredScopes = [], audience }: Presentation) {
+function toRequest(credential: string, { clientIp, requiredScopes = [], audience, charges = [] }: Presentation) {
   return {
     credential,
     requiredScopes: [...requiredScopes],
+    charges: charges.map(({ name, cost }) => ({ name, cost })),
     ...(audience !== undefined && { audience }),
     // A longer text is no address, and its beginning is none either. The text may be what a client has sent.
     ...(clientIp !== undefined && { clientIp: clientIp.slice(0, MAX_ADDRESS_LENGTH) }),
@@ -89,6 +95,7 @@ function lifetimeOf(
   clock: Clock,
 ): number {
   if (!verdict.ok && verdict.reason === "UNAVAILABLE") return 0;
+  if (isLimited(verdict)) return 0;
   const rest =
     verdict.ok && verdict.credential.expireTime ? verdict.credential.expireTime.getTime() - clock.now() : Infinity;
   return Math.min(allowed ?? maxAgeMs ?? 0, maxAgeMs ?? Infinity, rest);
@@ -105,14 +112,52 @@ function toVerdict(answer: VerifyApiKeyResponse, { requiredScopes }: Presentatio
   // A server of an earlier release ignores the required scopes.
   if (isValid) return requireScopes(toCredential(answer), requiredScopes);
   const rejection = rejected(toReason(errorCode), errorMessage);
+  if (LIMITED.includes(errorCode)) {
+    return {
+      ...rejection,
+      limits: answer.limits.map(toLimit),
+      retryAfter: retryAfterOf(answer),
+      credential: toCredential(answer),
+    };
+  }
   if (errorCode !== VerificationError.INSUFFICIENT_SCOPE) return rejection;
   return { ...rejection, missingScopes: answer.missingScopes, credential: toCredential(answer) };
 }
 
+const LIMITED: readonly VerificationError[] = [VerificationError.RATE_LIMITED, VerificationError.QUOTA_EXCEEDED];
+
+/** Returns the seconds after which no limit rejects the credential any more. */
+function retryAfterOf({ limits }: VerifyApiKeyResponse): number {
+  const waits = limits
+    .filter(({ exceeded }) => exceeded)
+    .map(({ retryDelay }) => (retryDelay ? durationMs(retryDelay) : 0));
+  return Math.max(1, ...waits.map((wait) => Math.ceil(wait / 1000)));
+}
+
+function toLimit({ name, quota, window, remaining, resetTime, exceeded }: LimitStatus): CredentialLimit {
+  return {
+    ...{ name, quota, exceeded },
+    ...(window !== "" && { window: Number.parseFloat(window) }),
+    ...(remaining !== undefined && { remaining }),
+    ...(resetTime && { resetTime: timestampDate(resetTime) }),
+  };
+}
+
 function toCredential(answer: VerifyApiKeyResponse): VerifiedKey {
-  const { keyId = "", actorId = "", scopes, issuer = "", expireTime, credentialType = 0, metadata, claims } = answer;
+  const {
+    keyId = "",
+    actorId = "",
+    scopes,
+    issuer = "",
+    expireTime,
+    credentialType = 0,
+    metadata,
+    claims,
+    limits,
+  } = answer;
   return {
     ...{ keyId, actorId, scopes, issuer, credentialType, metadata },
+    ...(limits.length > 0 && { limits: limits.map(toLimit) }),
     ...(expireTime && { expireTime: timestampDate(expireTime) }),
     ...(claims && { claims }),
   };

@@ -1,10 +1,11 @@
 import { rootCause } from "../client/unreachable.ts";
-import type { RejectedCredential, RejectionReason } from "./verdict.ts";
+import { rateLimitFields } from "../lib/rate-limit-fields.ts";
+import type { CredentialLimit, RejectedCredential, RejectionReason } from "./verdict.ts";
 
 /** The response to a rejected request. */
 export interface Rejection {
   readonly admitted: false;
-  readonly status: 400 | 401 | 403 | 503;
+  readonly status: 400 | 401 | 403 | 429 | 503;
   readonly headers: Readonly<Record<string, string>>;
   /** An error in Keyhold's format (AIP-193). */
   readonly body: { readonly error: { readonly code: number; readonly status: string; readonly message: string } };
@@ -12,7 +13,13 @@ export interface Rejection {
   readonly error?: VerificationUnavailable;
 }
 
-const STATUSES = { 400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 503: "UNAVAILABLE" };
+const STATUSES = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  403: "PERMISSION_DENIED",
+  429: "RESOURCE_EXHAUSTED",
+  503: "UNAVAILABLE",
+};
 
 /** Messages to callers. They do not reveal whether a key ever existed. */
 const MESSAGES: Readonly<Record<RejectionReason, string>> = {
@@ -39,11 +46,19 @@ export function rejectCredential(
   rejected: RejectedCredential,
   realm: string,
   requiredScopes: readonly string[],
+  now: number,
 ): Rejection {
   const message = MESSAGES[rejected.reason];
   if (rejected.reason === "UNAVAILABLE") {
     const error = new VerificationUnavailable(rejected);
     return { ...reject(503, message, { realm }), headers: { "retry-after": "1" }, error };
+  }
+  if (rejected.reason === "RATE_LIMITED" || rejected.reason === "QUOTA_EXCEEDED") {
+    const { retryAfter = 1, limits = [] } = rejected;
+    return {
+      ...reject(429, message, { realm }),
+      headers: { "retry-after": `${retryAfter}`, ...limitHeaders(limits, now) },
+    };
   }
   if (rejected.reason !== "INSUFFICIENT_SCOPE") return rejectAs("invalid_token", message, { realm });
   // The scopes that are necessary, not only those that are missing (§3). A list without those that it cannot contain would mislead.
@@ -51,6 +66,16 @@ export function rejectCredential(
   const rejection = rejectAs("insufficient_scope", message, { realm, ...scope });
   const { error } = rejection.body;
   return { ...rejection, body: { error: { ...error, message: `${message}: ${rejected.missingScopes?.join(" ")}` } } };
+}
+
+/** Returns the header fields about limits, at `now` (milliseconds). */
+export function limitHeaders(limits: readonly CredentialLimit[], now: number): Record<string, string> {
+  return rateLimitFields(
+    limits.map(({ name, quota, window, remaining, resetTime }) => ({
+      ...{ name, quota, window, remaining },
+      reset: resetTime && Math.max(0, (resetTime.getTime() - now) / 1000),
+    })),
+  );
 }
 
 /** The characters of a scope in a challenge (§3). Scopes of Keyhold may also contain `"` and `\`. */

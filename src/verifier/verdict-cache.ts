@@ -48,17 +48,29 @@ export function cachingVerdicts(call: Call, { maxAgeMs, size, monotonic }: Verdi
   return async (credential: string, presentation: Presentation = {}): Promise<Verdict<VerifiedKey>> => {
     const key = await nameOf(credential, presentation);
     const entry = entries.get(key);
-    const isFresh = entry !== undefined && monotonic() < entry.until;
-    return (await (isFresh ? entry.answer : refresh(key, credential, presentation))).verdict;
+    if (entry !== undefined && monotonic() < entry.until) {
+      const { verdict } = await entry.answer;
+      if (!isLimited(verdict)) return verdict;
+    }
+    return (await refresh(key, credential, presentation)).verdict;
   };
+}
+
+/** Returns whether every verification of the credential has to be charged. */
+export function isLimited(verdict: Verdict<VerifiedKey>): boolean {
+  const { limits = [] } = verdict.ok ? verdict.credential : verdict;
+  return limits.length > 0;
 }
 
 /**
  * Returns the SHA-256 of the credential and its presentation as 32 one-byte characters: a verdict for one address, audience or list of
  * scopes says nothing about another. JSON keeps the values apart. Web Crypto runs outside Node too.
  */
-async function nameOf(credential: string, { clientIp, audience, requiredScopes = [] }: Presentation): Promise<string> {
-  const text = JSON.stringify([credential, clientIp ?? null, audience ?? null, requiredScopes]);
+async function nameOf(
+  credential: string,
+  { clientIp, audience, requiredScopes = [], charges = [] }: Presentation,
+): Promise<string> {
+  const text = JSON.stringify([credential, clientIp ?? null, audience ?? null, requiredScopes, charges]);
   const bytes = await globalThis.crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return String.fromCharCode(...new Uint8Array(bytes));
 }

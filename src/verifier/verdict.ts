@@ -22,6 +22,28 @@ export interface Presentation {
   readonly requiredScopes?: readonly string[] | undefined;
   /** The name of this service as an audience. Without it, a token that is made for an audience is rejected. */
   readonly audience?: string | undefined;
+  /** What the request costs by limits of the key, by name; 1 by others. A verifier without a call to Keyhold charges nothing. */
+  readonly charges?: readonly Charge[] | undefined;
+}
+
+export interface Charge {
+  readonly name: string;
+  /** 0: the limit is reported only. */
+  readonly cost: number;
+}
+
+/** The state of a limit of the key after the verification. */
+export interface CredentialLimit {
+  readonly name: string;
+  /** Verifications per window, or per period of the calendar. */
+  readonly quota: number;
+  /** Seconds; absent for a quota by the calendar. */
+  readonly window?: number;
+  /** Absent if Keyhold charges the verification later. */
+  readonly remaining?: number;
+  readonly resetTime?: Date;
+  /** Whether the limit rejects the credential, or would if it were enforced. */
+  readonly exceeded: boolean;
 }
 
 /** The properties of a derived JWT. */
@@ -44,6 +66,8 @@ export interface VerifiedKey extends VerifiedCredential {
   readonly metadata: Readonly<Record<string, string>>;
   /** Custom claims of a derived token. Absent for other credentials. */
   readonly claims?: JsonObject;
+  /** The limits of the key. Absent if it has none. */
+  readonly limits?: readonly CredentialLimit[];
 }
 
 /** The API's `VERIFICATION_ERROR_…` (docs/api.md), or `UNAVAILABLE` if the credential could not be verified: deny access. */
@@ -58,7 +82,10 @@ export interface RejectedCredential<T extends VerifiedCredential = VerifiedCrede
   readonly cause?: unknown;
   /** With `INSUFFICIENT_SCOPE`: the required scopes that the credential does not have. */
   readonly missingScopes?: readonly string[];
-  /** With `INSUFFICIENT_SCOPE`: whose credential it is, for the log. Do not grant access. */
+  /** With `RATE_LIMITED` and `QUOTA_EXCEEDED`: the limits of the key, and the seconds after which it may be accepted again. */
+  readonly limits?: readonly CredentialLimit[];
+  readonly retryAfter?: number;
+  /** With `INSUFFICIENT_SCOPE`, `RATE_LIMITED` and `QUOTA_EXCEEDED`: whose credential it is, for the log. Do not grant access. */
   readonly credential?: T;
 }
 

@@ -280,3 +280,11 @@ test("no-cache and no-store apply as to every verification", async () => {
   expect(await subject("max-age=0")).toBe("actor_1");
   expect(await subject("no-store")).toBe("someone else");
 });
+
+test("a credential whose limit is exceeded is neither active nor inactive: the call fails with 429", async () => {
+  const { secret } = await issue(rest, { rate_limits: [{ name: "requests", quota: 1, window: "24h" }] });
+  expect((await ask(secret)).body).toMatchObject({ active: true });
+  const { status, headers, body } = await ask(secret);
+  expect([status, body.error]).toEqual([429, "temporarily_unavailable"]);
+  expect(Number(headers.get("retry-after"))).toBeGreaterThan(80_000);
+});

@@ -110,6 +110,9 @@ describe.each(["requests", "monthly"] as const)("%s", (name) => {
 test("all limits are checked before any is charged", async () => {
   const { secret } = await create({ rate_limits: [PER_DAY, { ...PER_DAY, name: "few", quota: 1 }], quotas: [MONTHLY] });
   expect(await verifyTimes(3, secret)).toEqual([true, false, false]);
+  const denied = await verify(secret);
+  expect(denied.error_code).toBe("VERIFICATION_ERROR_RATE_LIMITED");
+  expect(denied.limits.map(({ exceeded }: Json) => exceeded)).toEqual([false, true, false]);
   const { limits } = await verify(secret, [{ name: "few", cost: 0 }]);
   expect(limits).toMatchObject([
     { name: "requests", remaining: 1 },

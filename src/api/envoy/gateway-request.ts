@@ -9,6 +9,7 @@ import type { CheckedRequest } from "./check-request.ts";
 export class EnvoyRequest implements GatewayRequest {
   readonly #checked: CheckedRequest;
   readonly requiredScopes;
+  readonly charges;
   readonly audience;
   readonly originalUri;
   readonly #clientAddressOf: ClientAddressByEnvoy;
@@ -17,8 +18,9 @@ export class EnvoyRequest implements GatewayRequest {
   constructor(checked: CheckedRequest, clientAddressOf: ClientAddressByEnvoy) {
     if (!checked.isHttp) throw invalidArgument("attributes.request.http", "is required", "FIELD_REQUIRED");
     this.#checked = checked;
-    const { requiredScopes, audience } = requirementsOf(JSON.stringify(checked.extensions));
+    const { requiredScopes, audience, charges } = requirementsOf(JSON.stringify(checked.extensions));
     this.requiredScopes = requiredScopes;
+    this.charges = charges;
     this.audience = audience;
     this.originalUri = checked.path;
     this.#clientAddressOf = clientAddressOf;

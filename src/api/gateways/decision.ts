@@ -4,6 +4,7 @@ import type { ErrorCode } from "../../domain/errors.ts";
 import { type EncodedAnswers, errorCodeOf, type Invalid, type RejectionReason } from "../../domain/verdict.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
+import { limitFields, retryAfterSeconds } from "../limit-fields.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
 
 /** What a gateway does with a request, in the terms of HTTP. */
@@ -32,6 +33,7 @@ export const GATEWAY_CODES = {
   400: Code.InvalidArgument,
   401: Code.Unauthenticated,
   403: Code.PermissionDenied,
+  429: Code.ResourceExhausted,
   503: Code.Unavailable,
 } as const;
 
@@ -43,6 +45,8 @@ interface Denial {
   readonly message: string;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly headers?: readonly HeaderField[];
+  /** In JSON. */
+  readonly details?: readonly object[];
 }
 
 const JSON_TYPE: HeaderField = ["content-type", "application/json; charset=utf-8"];
@@ -72,8 +76,10 @@ export function malformed(message: string): GatewayDecision {
 /** Rejections of a valid credential for this request: another one, or from elsewhere, may be accepted. */
 const FORBIDDEN: readonly RejectionReason[] = ["INSUFFICIENT_SCOPE", "IP_NOT_ALLOWED", "AUDIENCE_MISMATCH"];
 
-export function rejected({ reason, message }: Invalid, requiredScopes: readonly string[]): GatewayDecision {
+export function rejected(verdict: Invalid, requiredScopes: readonly string[]): GatewayDecision {
+  const { reason, message } = verdict;
   const metadata = errorCodeOf(reason);
+  if (LIMITED.includes(reason)) return limited(verdict);
   if (reason === "INTERNAL") return unavailable("INTERNAL", message);
   if (!FORBIDDEN.includes(reason)) {
     const challenge = `${CHALLENGE}, error="invalid_token", error_description=${quoted(message)}`;
@@ -83,6 +89,23 @@ export function rejected({ reason, message }: Invalid, requiredScopes: readonly 
   const scope = `${CHALLENGE}, error="insufficient_scope", scope=${quoted(requiredScopes.join(" "))}`;
   const headers: HeaderField[] = reason === "INSUFFICIENT_SCOPE" ? [["www-authenticate", scope]] : [];
   return deny({ status: 403, reason: "CREDENTIAL_NOT_PERMITTED", message, metadata, headers });
+}
+
+const LIMITED: readonly RejectionReason[] = ["RATE_LIMITED", "QUOTA_EXCEEDED"];
+
+/** Returns the decision for a credential whose limit is exceeded (RFC 6585 §4). */
+function limited({ reason, message, limits = [] }: Invalid): GatewayDecision {
+  const seconds = retryAfterSeconds(limits);
+  const headers: HeaderField[] = [["retry-after", `${seconds}`], ...Object.entries(limitFields(limits))];
+  const exceeded = limits.filter(({ isExceeded }) => isExceeded);
+  const details = [
+    { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_delay: `${seconds}s` },
+    {
+      "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+      violations: exceeded.map(({ limit }) => ({ subject: `limit:${limit.name}`, description: message })),
+    },
+  ];
+  return deny({ status: 429, reason: "RATE_LIMITED", message, metadata: errorCodeOf(reason), headers, details });
 }
 
 /**
@@ -114,9 +137,9 @@ function reasonOf({ details }: ConnectError): ErrorCode {
   return typeof reason === "string" ? (reason as ErrorCode) : "INTERNAL";
 }
 
-function deny({ status, reason, message, metadata = {}, headers = [] }: Denial): GatewayDecision {
+function deny({ status, reason, message, metadata = {}, headers = [], details: more = [] }: Denial): GatewayDecision {
   const info = { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason, domain: ERROR_DOMAIN, metadata };
-  const details = headers.includes(RETRY_AFTER) ? [info, RETRY_INFO] : [info];
+  const details = headers.includes(RETRY_AFTER) ? [info, RETRY_INFO] : [info, ...more];
   const body = JSON.stringify({
     error: { code: status, message, status: codeToString(GATEWAY_CODES[status]).toUpperCase(), details },
   });

@@ -15,6 +15,7 @@ const URI_HEADERS = ["x-forwarded-uri", "x-original-uri", "x-original-url"] as c
 /** The request of a client, by the headers that the gateway has passed. */
 export class ForwardAuthRequest implements GatewayRequest {
   readonly requiredScopes;
+  readonly charges;
   readonly audience;
   readonly #target: ForwardAuthTarget;
   readonly #call: ForwardedCall;
@@ -24,6 +25,7 @@ export class ForwardAuthRequest implements GatewayRequest {
   constructor(target: string, call: ForwardedCall, clientAddressOf: ClientAddressOf) {
     this.#target = targetOf(target);
     this.requiredScopes = this.#target.requiredScopes;
+    this.charges = this.#target.charges;
     this.audience = this.#target.audience;
     this.#call = call;
     this.#clientAddressOf = clientAddressOf;

@@ -34,7 +34,7 @@ function answersTo(verdict: Valid) {
     { credentials: [{ kind: "bearer" }], metadata: ["team", "é"] },
   );
   const source = { header: (name: string) => (name === "authorization" ? ["Bearer x"] : []), originalUri: undefined };
-  const request = { ...source, requiredScopes: [], audience: undefined, clientIp: "" };
+  const request = { ...source, requiredScopes: [], charges: [], audience: undefined, clientIp: "" };
   const log = { add: () => {}, accepted: () => {} };
   const decision = gateway(request)({} as never, { log } as never);
   if (decision instanceof Promise) expect.unreachable();

@@ -34,6 +34,22 @@ const token = () => ({ authorization: `Bearer ${suite.token("keyhold:verify")}` 
 const ask = (described: Described = {}) => check(suite.server, describeRequest(described), token());
 const bearer = (credential: string): Fields => [["Authorization", `Bearer ${credential}`]];
 
+test("a key whose limit is exceeded is denied with 429", async () => {
+  const { secret } = await issue(suite.rest, { quotas: [{ name: "monthly", limit: 3, period: "QUOTA_PERIOD_MONTH" }] });
+  const request = { headers: bearer(secret), extensions: { charges: "monthly:2" } };
+  expect((await ask(request)).status).toBe(200);
+  const denied = await ask(request);
+  expect(denied).toMatchObject({
+    code: Code.ResourceExhausted,
+    status: 429,
+    reason: "VERIFICATION_ERROR_QUOTA_EXCEEDED",
+  });
+  expect(denied.headers).toMatchObject({
+    "ratelimit-policy": '"monthly";q=3',
+    "retry-after": expect.stringMatching(/^\d+$/),
+  });
+});
+
 test.each([true, false])("a valid credential is answered with its identity; raw headers: %s", async (isRaw) => {
   expect(await ask({ headers: bearer(key.secret), isRaw })).toEqual({
     ...{ code: 0, status: 200, removed: [], text: "", reason: undefined },

@@ -49,6 +49,33 @@ test("a revoked key is refused at once", async () => {
   );
 });
 
+test("a key whose limit is exceeded is answered 429, with when to try again", async () => {
+  const limited = await issue(suite.rest, { rate_limits: [{ name: "requests", quota: 5, window: "24h" }] });
+  const suffix = "?charges=requests:2,other";
+  expect((await ask(bearer(limited.secret), { suffix })).status).toBe(200);
+  expect((await ask(bearer(limited.secret), { suffix: ";charges=requests:2/path" })).status).toBe(200);
+  const { status, headers, reason, text } = await ask(bearer(limited.secret), { suffix });
+  expect([status, reason]).toEqual([429, "VERIFICATION_ERROR_RATE_LIMITED"]);
+  expect(headers).toMatchObject({ "cache-control": "no-store", "ratelimit-policy": '"requests";q=5;w=86400' });
+  expect(headers.ratelimit).toMatch(/^"requests";r=1;t=\d+$/);
+  expect(Number(headers["retry-after"])).toBeGreaterThan(10_000);
+  const { error } = JSON.parse(text);
+  expect(error).toMatchObject({ code: 429, status: "RESOURCE_EXHAUSTED" });
+  expect(error.details.slice(1)).toMatchObject([
+    { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_delay: `${headers["retry-after"]}s` },
+    { "@type": "type.googleapis.com/google.rpc.QuotaFailure", violations: [{ subject: "limit:requests" }] },
+  ]);
+  expect((await ask(bearer(limited.secret))).status).toBe(200);
+});
+
+test.each(["charges=", "charges=requests:-1", "charges=requests:x", "charges=Requests", `charges=${"a,".repeat(9)}`])(
+  "charges that are malformed are rejected: %s",
+  async (query) => {
+    const { status, text } = await ask(bearer(key.secret), { suffix: `?${query}` });
+    expect([status, JSON.parse(text).error.message]).toEqual([400, expect.stringMatching(/^charges: /)]);
+  },
+);
+
 test("a missing scope is named", async () => {
   const { status, headers, reason } = await ask(bearer(key.secret), { suffix: "?required_scopes=read,admin" });
   expect([status, reason]).toEqual([403, "VERIFICATION_ERROR_INSUFFICIENT_SCOPE"]);

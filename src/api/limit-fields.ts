@@ -1,0 +1,24 @@
+import { isQuota, type LimitStatus } from "../domain/rate-limit.ts";
+import { systemClock } from "../lib/clock.ts";
+import { type LimitField, rateLimitFields } from "../lib/rate-limit-fields.ts";
+
+/** Returns the header fields of HTTP about the states of limits at `now` (milliseconds), by name in lower case. */
+export function limitFields(limits: readonly LimitStatus[], now = systemClock.now()): Record<string, string> {
+  return rateLimitFields(limits.map((status) => fieldOf(status, now)));
+}
+
+function fieldOf({ limit, remaining, resetTime }: LimitStatus, now: number): LimitField {
+  return {
+    name: limit.name,
+    quota: isQuota(limit) ? limit.limit : limit.quota,
+    window: isQuota(limit) ? undefined : limit.window / 1000,
+    remaining: remaining ?? undefined,
+    reset: resetTime === null ? undefined : Math.max(0, (resetTime - now) / 1000),
+  };
+}
+
+/** Returns the seconds after which a denied verification may be admitted; 1 if that is unknown. */
+export function retryAfterSeconds(limits: readonly LimitStatus[]): number {
+  const waits = limits.filter(({ isExceeded }) => isExceeded).map(({ retryAfter }) => retryAfter ?? 0);
+  return Math.max(1, ...waits.map((wait) => Math.ceil(wait / 1000)));
+}
