@@ -17,6 +17,7 @@ const LAYERS: Readonly<Record<string, number>> = {
   audit: 3,
   webhooks: 3,
   usage: 3,
+  actors: 3,
   cluster: 3,
   limits: 3,
   "embedded-postgres": 3,

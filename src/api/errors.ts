@@ -29,6 +29,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   EXPECTED_COUNT_DIFFERS: Code.FailedPrecondition,
   LIST_TOO_SLOW: Code.FailedPrecondition,
   QUOTA_NOT_FOUND: Code.NotFound,
+  ACTOR_NOT_FOUND: Code.NotFound,
   AUDIT_EVENT_NOT_FOUND: Code.NotFound,
   AUDIT_SEQ_OUT_OF_RANGE: Code.OutOfRange,
   WATCH_TOO_SLOW: Code.Unavailable,

@@ -4,6 +4,8 @@ import type { DatabasePosition, ServerId } from "./server-id.ts";
 export type FeedEvent =
   /** The key was changed or deleted. */
   | { readonly type: "key"; readonly keyId: string }
+  /** The limits that the keys of the actor share were changed. */
+  | { readonly type: "actor"; readonly actorId: string }
   /** Raw keys with these digests were imported. */
   | { readonly type: "digests"; readonly digests: readonly Uint8Array[] }
   | { readonly type: "signing_keys" }
@@ -96,10 +98,11 @@ export interface FeedListener {
 /** Opens a session; rejects after `timeout` milliseconds. */
 export type OpenFeed = (listener: FeedListener, timeout: number) => Promise<FeedSession>;
 
-/** Keys and digests of raw keys that changes concern. */
+/** Keys, digests of raw keys, and actors that changes concern. */
 export interface MissedChanges {
   readonly keyIds: readonly string[];
   readonly digests: readonly Uint8Array[];
+  readonly actorIds?: readonly string[];
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { StoredKey, VerifiableKey } from "./key.ts";
+import type { ActorLimits } from "./rate-limit.ts";
 
 /** Identifies a key by the id in a credential, or by the digests under which a raw key may be stored. */
 export interface KeyLookup {
@@ -15,14 +16,17 @@ export interface KeyLookup {
 
 /** The stored data that verification uses. */
 export type VerifiableRecord = StoredKey<VerifiableKey> & {
+  /** Undefined: the actor has none. */
+  readonly actorLimits?: ActorLimits | undefined;
   /** Undefined: it must not be cached. */
   stamp?: Stamp;
 };
 
-/** Which changes what was read of a key includes: those counted in two buckets (`verify/cache/epochs.ts`). */
+/** Which changes what was read of a key includes: those counted in three buckets (`verify/cache/epochs.ts`). */
 export interface Stamp {
   readonly ofKey: number;
   readonly ofName: number;
+  readonly ofActor: number;
   readonly count: number;
 }
 

@@ -5,9 +5,9 @@ import { type TimestampValue, toMilliseconds } from "./expiry.ts";
 export const ENFORCEMENTS = ["ENFORCED", "SHADOW"] as const;
 export const OUTAGE_POLICIES = ["DENY", "ALLOW"] as const;
 
-/** A limit on the verifications of a key: a bucket of `burst` tokens, which refills with `quota` tokens per window. */
+/** A limit on the verifications of a key, or of all keys of an actor: a bucket of `burst` tokens, which refills with `quota` tokens per window. */
 export interface RateLimit {
-  /** Unique among the limits of a key. */
+  /** Unique among the limits of a key, and among those of an actor. */
   readonly name: string;
   readonly quota: number;
   /** Milliseconds. */
@@ -54,7 +54,22 @@ export function limitsOf(key: {
   return rateLimits === null ? quotas : quotas === null ? rateLimits : [...rateLimits, ...quotas];
 }
 
-/** What a verification costs by the limit of this name; 0: the limit is read only. */
+/** The limits that all keys of an actor share, at least one. */
+export interface ActorLimits {
+  readonly actorId: string;
+  readonly limits: readonly Limit[];
+}
+
+/** Returns the limits that a verification is charged by, those of its key and of the actor; null: there are none. */
+export function chargedLimits(credential: {
+  readonly keyLimits: readonly Limit[] | null;
+  readonly actorLimits?: ActorLimits | undefined;
+}) {
+  const { keyLimits, actorLimits } = credential;
+  return actorLimits === undefined ? keyLimits : [...(keyLimits ?? []), ...actorLimits.limits];
+}
+
+/** What a verification costs by the limits of this name, of the key and of its actor; 0: they are read only. */
 export interface Charge {
   readonly name: string;
   readonly cost: number;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../lib/json.ts";
 import type { VerifiableKey } from "./key.ts";
-import type { Limit, LimitStatus } from "./rate-limit.ts";
+import type { ActorLimits, Limit, LimitStatus } from "./rate-limit.ts";
 
 export type CredentialType = "ISSUED_API_KEY" | "IMPORTED_API_KEY" | "JWT" | "MACAROON";
 
@@ -59,6 +59,8 @@ export interface Valid extends VerdictBase {
   readonly key: VerifiableKey;
   /** The rate limits and quotas of the key. */
   readonly keyLimits: readonly Limit[] | null;
+  /** Undefined: the actor has none. */
+  readonly actorLimits?: ActorLimits | undefined;
   /** The version of the key's secret that the credential is or was derived from. */
   readonly secretVersion: number;
   /** Effective scopes: for a token, its scopes that its key still has. */

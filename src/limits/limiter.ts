@@ -1,4 +1,5 @@
 import { type Charge, type Charged, isQuota, isRateLimit, type Limit, type LimitStatus } from "../domain/rate-limit.ts";
+import type { Valid } from "../domain/verdict.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { Borrower, type BorrowerOptions, type BorrowerStats } from "./borrower.ts";
@@ -15,6 +16,9 @@ export interface LimiterOptions extends BorrowerOptions {
   /** Called for each verification that a limit admits because the database is unreachable. */
   readonly onOutage?: (error: unknown) => void;
 }
+
+/** The limits that a valid credential is subject to. */
+export type Limited = Pick<Valid, "keyId" | "keyLimits" | "actorLimits">;
 
 /** A limit of a key as its bucket, and what a verification costs by it. */
 interface Item {
@@ -58,20 +62,13 @@ export class Limiter {
   }
 
   /**
-   * Checks all limits of a key, and charges all of them if they admit the verification. Synchronous unless tokens have to be requested first.
-   * Rejects if the database does not grant any, and a limit denies verifications then.
+   * Checks all limits of a key and of its actor, and charges all of them if they admit the verification. Synchronous unless tokens have to be
+   * requested first. Rejects if the database does not grant any, and a limit denies verifications then.
    */
-  charge(keyId: string, limits: readonly Limit[], charges: readonly Charge[] = []): MaybePromise<Charged> {
-    const now = this.#options.monotonic();
+  charge({ keyId, keyLimits, actorLimits }: Limited, charges: readonly Charge[] = []): MaybePromise<Charged> {
     const items: Item[] = [];
-    for (const limit of limits) {
-      const cost =
-        charges.find(({ name }) => name === limit.name)?.cost ?? (isRateLimit(limit) && limit.onDemand ? undefined : 1);
-      if (cost === undefined) continue;
-      const bucket = this.#bucketOf(`key/${keyId}/${limit.name}${isQuota(limit) ? "/quota" : ""}`, limit, now);
-      bucket.present(cost, now);
-      items.push({ bucket, cost, admission: "UNKNOWN" });
-    }
+    if (keyLimits !== null) this.#present(items, `key/${keyId}`, keyLimits, charges);
+    if (actorLimits !== undefined) this.#present(items, `actor/${actorLimits.actorId}`, actorLimits.limits, charges);
     return this.#attempt(items, MAX_WAITS);
   }
 
@@ -81,6 +78,18 @@ export class Limiter {
     const now = this.#options.monotonic();
     const returns = [...this.#buckets.values()].flatMap((bucket) => bucket.release(now, isStopping) ?? []);
     if (returns.length > 0) await this.#options.returnTokens(returns);
+  }
+
+  #present(items: Item[], owner: string, limits: readonly Limit[], charges: readonly Charge[]): void {
+    const now = this.#options.monotonic();
+    for (const limit of limits) {
+      const cost =
+        charges.find(({ name }) => name === limit.name)?.cost ?? (isRateLimit(limit) && limit.onDemand ? undefined : 1);
+      if (cost === undefined) continue;
+      const bucket = this.#bucketOf(`${owner}/${limit.name}${isQuota(limit) ? "/quota" : ""}`, limit, now);
+      bucket.present(cost, now);
+      items.push({ bucket, cost, admission: "UNKNOWN" });
+    }
   }
 
   #attempt(items: readonly Item[], waits: number): MaybePromise<Charged> {

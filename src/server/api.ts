@@ -53,7 +53,7 @@ export function reserved(context: VerifyContext, { reserved }: Resources["reader
 
 export function createApi(
   { issuer, tokenLimits }: Config,
-  { keys, reader, rings, hashing, audit, auditTree, usage: { reader: usageReader } }: Resources,
+  { keys, reader, rings, hashing, audit, auditTree, actors, usage: { reader: usageReader } }: Resources,
   signing: Signing,
   context: VerifyContext,
   server: Pick<ApiContext, "auditFeed" | "webhooks" | "onDenied" | "isStopping">,
@@ -67,6 +67,7 @@ export function createApi(
     keys,
     audit,
     auditTree,
+    actors,
     usage: { reader: usageReader, clock, rings },
     derive: {
       ...{ clock, random, issuer, limits: tokenLimits, macaroonRoot: rings.macaroonRoot, signer: signing.signer },

@@ -19,6 +19,7 @@ export class Coherence {
   readonly received: Record<ChangeNotification["type"] | "missed" | "forgotten", number> = {
     key: 0,
     digests: 0,
+    actor: 0,
     signing_keys: 0,
     hash_schemes: 0,
     audit_log: 0,
@@ -61,6 +62,7 @@ export class Coherence {
     this.received[change.type]++;
     if (change.type === "key") this.cache?.invalidate({ keyIds: [change.keyId], digests: [] });
     else if (change.type === "digests") this.cache?.invalidate({ keyIds: [], digests: change.digests });
+    else if (change.type === "actor") this.cache?.invalidate({ keyIds: [], digests: [], actorIds: [change.actorId] });
     else if (change.type === "everything") this.#invalidateAll();
     else if (change.type === "hash_schemes") this.hashSchemesVersion++;
     else if (change.type === "audit_log") this.onAuditLog(change.size);

@@ -1,3 +1,4 @@
+import type { ActorsContext } from "../actors/actors.ts";
 import { storedEventJson } from "../api/v2alpha1/audit.ts";
 import type { AuditContext } from "../audit/log.ts";
 import type { TreeContext } from "../audit/tree/tree.ts";
@@ -18,6 +19,7 @@ import { type Database, Pool } from "../postgres/connection/pool.ts";
 import { createAdoptionStore } from "../postgres/hashes/adoption.ts";
 import { createKeyStore } from "../postgres/key-store.ts";
 import { createFindKeys } from "../postgres/keys/verification-store.ts";
+import { createActorStore } from "../postgres/limits/actor-store.ts";
 import { createBucketStore } from "../postgres/limits/bucket-store.ts";
 import { createSigningKeyStore } from "../postgres/signing/signing-key-store.ts";
 import { createUsageReader } from "../postgres/usage/usage-reader.ts";
@@ -148,14 +150,12 @@ function assemble(
   coherence.cache = reader;
   const propagated = propagating(database, membership.propagation, databases.prepare);
   const urgent = propagating(open(databases.urgentChanges), membership.propagation, databases.prepare);
+  const invalidated = (commit: Commit) => invalidating(commit, (change) => reader.invalidate(change));
   const ofKeys = (commit: Commit) =>
-    observed(
-      invalidating(commit, (change) => reader.invalidate(change)),
-      (changes) => {
-        onChanges(changes);
-        coherence.onAuditLog(null);
-      },
-    );
+    observed(invalidated(commit), (changes) => {
+      onChanges(changes);
+      coherence.onAuditLog(null);
+    });
   const changes = ofKeys(propagated);
   const hashing = createHashing({
     ...{ databases: { database, lists, reads }, commit: propagated, rings, coherence, clock, random },
@@ -193,6 +193,7 @@ function assemble(
     random,
     toJson: storedEventJson,
   };
+  const actors: ActorsContext = { store: createActorStore({ lists, reads }, invalidated(propagated)), clock, rings };
   const buckets = createBucketStore(open(databases.limits));
   const webhooks = { endpoints: createEndpointStore({ database, lists }), queue: createQueueStore(auditDatabase) };
   const usage = { store: createUsageStore(auditDatabase), reader: createUsageReader(lists) };
@@ -213,6 +214,7 @@ function assemble(
       storeAdoption,
       audit,
       auditTree,
+      actors,
       buckets,
       webhooks,
       usage,

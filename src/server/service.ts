@@ -85,8 +85,7 @@ export async function serve(
   const rateLimits = new RateLimits(resources, logger);
   const counted = {
     ...context,
-    charge: (key: Valid, charges?: readonly Charge[]) =>
-      rateLimits.limiter.charge(key.keyId, key.keyLimits ?? [], charges),
+    charge: (key: Valid, charges?: readonly Charge[]) => rateLimits.limiter.charge(key, charges),
     onVerdict: isCounting ? meters.onVerdict : () => {},
     onStale: staleVerdicts(config, resources, meters, logger),
   };

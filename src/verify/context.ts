@@ -21,7 +21,7 @@ export interface Presentation {
   readonly requiredScopes: readonly string[];
   /** The service that it was presented to. Undefined: a token that has an audience is rejected; null: any audience is accepted. */
   readonly audience?: string | null | undefined;
-  /** What it costs by limits of the key; 1 by others than these. */
+  /** What it costs by limits of the key and of its actor; 1 by others than these. */
   readonly charges?: readonly Charge[];
 }
 
@@ -76,7 +76,7 @@ export interface VerifyContext {
   hasCurrentPublicKeys(): boolean;
   /** Returns the last known key, for stale verdicts when the keys cannot be loaded. */
   lastPublicKey(kid: string): VerificationKey | undefined;
-  /** Charges the limits of a key for a valid credential; null: verifications cost nothing, as those of Keyhold's own callers. */
+  /** Charges the limits of a key and of its actor for a valid credential; null: verifications cost nothing, as those of Keyhold's own callers. */
   readonly charge: ((credential: Valid, charges?: readonly Charge[]) => MaybePromise<Charged>) | null;
   /** Called with the key of every valid credential that is not cached, and of others once a minute. Returns whether its use will be stored. */
   readonly onValid: (keyId: string) => boolean;

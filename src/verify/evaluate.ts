@@ -44,7 +44,7 @@ export function isKeyOf({ kind }: Identified, { key }: VerifiableRecord): boolea
 /** Returns what a credential is worth if its key and this secret are in force. */
 export function credentialOf(
   { credentialType, token }: Credential,
-  { key }: VerifiableRecord,
+  { key, actorLimits }: VerifiableRecord,
   secret: SecretVersion,
 ): Valid {
   return {
@@ -53,6 +53,7 @@ export function credentialOf(
     credentialType,
     key,
     keyLimits: limitsOf(key),
+    actorLimits,
     secretVersion: secret.version,
     scopes: token === null ? key.scopes : token.scopes.filter((scope) => key.scopes.includes(scope)),
     expireTime: earlier(token === null ? null : new Date(token.expireTime), earlier(secret.expireTime, key.expireTime)),

@@ -1,6 +1,6 @@
 import { classify } from "../credential/kinds.ts";
 import type { VerifiableKey } from "../domain/key.ts";
-import { isQuota, type LimitStatus } from "../domain/rate-limit.ts";
+import { chargedLimits, isQuota, type LimitStatus } from "../domain/rate-limit.ts";
 import type { CredentialType, Invalid, Valid, Verdict } from "../domain/verdict.ts";
 import { missingScopes } from "../lib/missing-scopes.ts";
 import {
@@ -39,7 +39,7 @@ export interface Explanation {
   /** The key, if it was found. */
   readonly key: VerifiableKey | null;
   readonly checks: readonly ExplainedCheck[];
-  /** The limits of the key. */
+  /** The limits of the key and of its actor. */
   readonly limits: readonly LimitStatus[];
 }
 
@@ -143,11 +143,11 @@ async function explainKey(
   return { verdict, key, checks: [...first, existence, ...checks, explainLimits(limits)], limits };
 }
 
-/** Returns the limits of a key without charging them. */
+/** Returns the limits of a key and of its actor without charging them. */
 async function limitsOfKey({ charge }: VerifyContext, credential: Valid): Promise<readonly LimitStatus[]> {
-  const { keyLimits } = credential;
-  if (charge === null || keyLimits === null) return [];
-  const charges = keyLimits.map(({ name }) => ({ name, cost: 0 }));
+  const limits = chargedLimits(credential);
+  if (charge === null || limits === null) return [];
+  const charges = limits.map(({ name }) => ({ name, cost: 0 }));
   return (await charge(credential, charges)).statuses;
 }
 
@@ -157,7 +157,7 @@ function isExceeded({ limit, remaining }: LimitStatus): boolean {
 }
 
 function explainLimits(limits: readonly LimitStatus[]): ExplainedCheck {
-  if (limits.length === 0) return skip("LIMITS", "the key has no limits");
+  if (limits.length === 0) return skip("LIMITS", "neither the key nor its actor has limits");
   const parts = limits.map(({ limit, remaining }) => {
     const size = isQuota(limit) ? limit.limit : limit.burst;
     return `${limit.name}: ${remaining ?? "an unknown part"} of ${size} left`;

@@ -1,7 +1,7 @@
 import { type Charged, isQuota } from "../domain/rate-limit.ts";
 import { invalid, type Valid, type Verdict } from "../domain/verdict.ts";
 
-/** Returns the verdict on a valid credential whose key has limits, by what charging them has resulted in. */
+/** Returns the verdict on a valid credential whose key or actor has limits, by what charging them has resulted in. */
 export function limited(credential: Valid, { statuses, denied }: Charged): Verdict {
   if (statuses.length > 0) credential.limits = statuses;
   if (denied === null) return credential;

@@ -19,10 +19,11 @@ export type FindKeysOf = (lookup: KeyLookup, mode: CacheMode) => MaybePromise<re
 /** Looks up one key in the cache only; undefined on a miss, or if the cache may not be used. */
 export type FindCached = (lookup: KeyLookup) => VerifiableRecord | null | undefined;
 
-/** Invalidates keys that changed or were deleted, and digests of raw keys that were added or removed. */
+/** Invalidates keys that changed or were deleted, digests of raw keys that were added or removed, and all keys of actors whose limits changed. */
 export interface KeyChange {
   readonly keyIds: readonly string[];
   readonly digests: readonly Uint8Array[];
+  readonly actorIds?: readonly string[];
 }
 
 /** Whether the cache and reads may be used (docs/consistency.md). */

@@ -212,10 +212,11 @@ function verdictOfCached(
   });
 }
 
-/** Returns the verdict after the limits of the key have been charged, which may deny the verification. */
+/** Returns the verdict after the limits of the key and of its actor have been charged, which may deny the verification. */
 function charged(call: Verification, { charges }: Presentation, verdict: Verdict): MaybePromise<Verdict> {
   const { charge } = call.context;
-  if (charge === null || !verdict.valid || verdict.keyLimits === null) return verdict;
+  if (charge === null || !verdict.valid) return verdict;
+  if (verdict.keyLimits === null && verdict.actorLimits === undefined) return verdict;
   return recover(
     () => andThen(charge(verdict, charges), (result) => limited(verdict, result)),
     (error) => failed(call, error),

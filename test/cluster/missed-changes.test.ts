@@ -12,7 +12,7 @@ import { openSchema } from "../postgres/new-keys.ts";
 import { eventually } from "../support/keyhold.ts";
 import { newNode, TTL } from "./nodes.ts";
 
-const NOTHING: MissedChanges = { keyIds: [], digests: [] };
+const NOTHING: MissedChanges = { keyIds: [], digests: [], actorIds: [] };
 
 async function database(): Promise<{ url: string; sql: Sql }> {
   const { url, ownerUrl } = await openSchema();
@@ -61,7 +61,24 @@ test("a node whose feed was cut evicts what has changed meanwhile, and keeps the
   await node.proxy.up();
   await eventually(async () => node.membership.lease.isFresh);
   const keyIds = [updated.key_id, deleted.key_id, imported.key_id];
-  expect(node.missed).toEqual([{ keyIds, digests: [imported.digest] }]);
+  expect(node.missed).toEqual([{ ...NOTHING, keyIds, digests: [imported.digest] }]);
+  expect(node.forgets()).toBe(forgets);
+});
+
+test("a node whose feed was cut evicts the keys of actors whose limits have changed meanwhile", async () => {
+  const { url, sql } = await database();
+  await positionOf(sql);
+  const node = await newNode(url, "a");
+  await node.membership.join();
+  const forgets = node.forgets();
+  await node.proxy.down();
+  await eventually(async () => node.membership.session === null);
+  await sql`INSERT INTO actors VALUES ('one', '[]', now(), now()), ('two', NULL, now(), now())`;
+  await sql`UPDATE actors SET rate_limits = NULL WHERE actor_id = 'one'`;
+  await sql`DELETE FROM actors WHERE actor_id = 'two'`;
+  await node.proxy.up();
+  await eventually(async () => node.membership.lease.isFresh);
+  expect(node.missed).toEqual([{ ...NOTHING, actorIds: ["one", "two"] }]);
   expect(node.forgets()).toBe(forgets);
 });
 
@@ -96,7 +113,7 @@ describe("the audit log", () => {
     expect(await read(since, server)).toEqual(NOTHING);
     const keyId = randomUUID();
     await insertEvents(sql, 2_001, "key.updated", keyId);
-    expect(await read(since, server)).toEqual({ keyIds: [keyId], digests: [] });
+    expect(await read(since, server)).toEqual({ ...NOTHING, keyIds: [keyId] });
   });
 
   test.for([
@@ -116,7 +133,7 @@ describe("the audit log", () => {
     const { key_id, digest } = await insertKey(sql);
     const since = await positionOf(sql);
     await insertEvents(sql, 1, "key.adopted", key_id);
-    expect(await read(since, server)).toEqual({ keyIds: [key_id], digests: [digest] });
+    expect(await read(since, server)).toEqual({ ...NOTHING, keyIds: [key_id], digests: [digest] });
   });
 
   test.for<[string, (sql: Sql) => PromiseLike<unknown>]>([
@@ -124,6 +141,7 @@ describe("the audit log", () => {
     ["of a restored database", (sql) => sql`UPDATE audit_events SET salt = gen_random_uuid()`],
     ["that ends before the position", (sql) => sql`DELETE FROM audit_events`],
     ["of keys that were truncated", (sql) => sql`TRUNCATE api_keys`],
+    ["of actors that were truncated", (sql) => sql`TRUNCATE actors`],
     ["of a migration", (sql) => insertEvents(sql, 1, "migration.created", null)],
     ["with an action of a later release", (sql) => insertEvents(sql, 1, "something.new", null)],
     ["with more than 20,000 events", (sql) => insertEvents(sql, 20_001)],

@@ -514,7 +514,7 @@ export const SCENARIOS: readonly Scenario[] = [
         ["ADDRESS", "SKIPPED", "the key is not restricted to specific IP addresses"],
         ["AUDIENCE", "SKIPPED", "the secret of a key has no audience"],
         ["SCOPES", "FAIL", "the credential lacks admin"],
-        ["LIMITS", "SKIPPED", "the key has no limits"],
+        ["LIMITS", "SKIPPED", "neither the key nor its actor has limits"],
       ].map(([name, result, detail]) => ({
         name: `VERIFICATION_CHECK_${name}`,
         result: `CHECK_RESULT_${result}`,

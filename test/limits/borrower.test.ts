@@ -18,7 +18,8 @@ function present(limit: Limit, grantTokens: GrantTokens): Promise<Limiter> {
       ...{ grantTokens, returnTokens: async () => undefined, nodes: () => 1 },
       ...{ monotonic: () => Date.now() - start, clock: { now: () => Date.now() } },
     });
-    const presenting = setInterval(() => void Promise.resolve(limiter.charge("1", [limit])).catch(() => undefined), 1);
+    const key = { keyId: "1", keyLimits: [limit] };
+    const presenting = setInterval(() => void Promise.resolve(limiter.charge(key)).catch(() => undefined), 1);
     setTimeout(() => clearInterval(presenting), 25);
     return limiter;
   });

@@ -87,7 +87,7 @@ export class Simulation {
     if (isCrashed(node) || node.pauseEnd > this.now) return;
     node.presented++;
     const start = this.now;
-    const charged = node.limiter.charge("1", [node.limit]);
+    const charged = node.limiter.charge({ keyId: "1", keyLimits: [node.limit] });
     const note = (denied: unknown) => {
       if (denied !== null) this.denied++;
       else if (!isCrashed(node)) {

@@ -205,6 +205,8 @@ async function removeUnused(): Promise<void> {
 }
 
 /** For each right, an action of a server that needs it. */
+const actors = () => resources.actors.store;
+
 const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on api_keys": () => resources.keys.store.get({ keyId: KEY_ID, kind: null }),
   "INSERT on api_keys": () => resources.keys.store.insert(Array.from({ length: 100 }, () => newKey())),
@@ -234,6 +236,10 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
       new AbortController().signal,
     ),
   "DELETE on nodes": () => feed((session) => session.leave()),
+  "SELECT on actors": () => actors().find("nobody"),
+  "INSERT on actors": () => actors().put("nobody", { rateLimits: null }, NOW, operator),
+  "UPDATE on actors": () => actors().put("nobody", { rateLimits: null }, NOW, operator),
+  "DELETE on actors": () => actors().delete("nobody", operator),
   "SELECT on limit_buckets": () => resources.buckets.grantTokens([TOKENS]),
   "INSERT on limit_buckets": () => resources.buckets.grantTokens([TOKENS]),
   "UPDATE on limit_buckets": () => resources.buckets.grantTokens([TOKENS]),

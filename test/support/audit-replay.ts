@@ -43,6 +43,7 @@ const TABLES: Readonly<Record<string, AuditedTable>> = {
     "endpoint_id",
     ["wrapped_secret", "old_wrapped_secret", "next_seq", "failing_since"],
   ],
+  actor: ["actors", "actor_id"],
   migration: ["schema_migrations", "name"],
   audit_tree_key: ["audit_tree_key", "verifier_key", ["wrapped"]],
 };

@@ -15,7 +15,7 @@ export const anyRateLimit: fc.Arbitrary<RateLimit> = fc.record({
 /** The rate limits of a key. */
 export const anyRateLimits = fc.option(fc.array(anyRateLimit, { minLength: 1, maxLength: 8 }));
 
-const anyQuota: fc.Arbitrary<Quota> = fc.record({
+export const anyQuota: fc.Arbitrary<Quota> = fc.record({
   name: fc.string({ unit: fc.constantFrom(..."az_.-"), minLength: 1, maxLength: 63 }),
   limit: fc.integer({ min: 1, max: 1e9 }),
   period: fc.constantFrom(...PERIODS),

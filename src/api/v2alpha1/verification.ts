@@ -6,7 +6,7 @@ import {
   VerificationError,
   type VerifyApiKeyResponseSchema,
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import type { LimitStatus } from "../../domain/rate-limit.ts";
+import { chargedLimits, type LimitStatus } from "../../domain/rate-limit.ts";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
 import { type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
 import type { JsonObject } from "../../lib/json.ts";
@@ -70,8 +70,9 @@ export function verificationSize(verdict: Verdict, issuer: string): number {
   return (answers?.size ?? keySize(verdict)) + Buffer.byteLength(issuer) + claims;
 }
 
-function keySize({ key: { actorId, metadata }, scopes, keyLimits }: Valid): number {
-  return responseSize({ actorId, metadata, scopes, limits: keyLimits });
+function keySize(credential: Valid): number {
+  const { actorId, metadata } = credential.key;
+  return responseSize({ actorId, metadata, scopes: credential.scopes, limits: chargedLimits(credential) });
 }
 
 /** The response to a valid credential. Its fields are read on use: with an encoded answer none is. */

@@ -15,10 +15,17 @@ const STATEMENT_TIMEOUT = 5_000;
 const STORED = new Set(["key.imported", "key.adopted"]);
 
 /** What is about no key and changes no entry of the cache. Signing keys, keys of HMACs and root secrets are read again in any case. */
+const OF_ACTOR = /^actor\.(created|updated|deleted)$/;
+
 const WITHOUT_EFFECT =
   /^(signing_key|hmac_key|root_secret|accepted_database|audit|audit_tree_key|webhook_endpoint|call)\./;
 
-type MissedEvent = WithServer<{ readonly salt: string; readonly action: string; readonly keyId: string | null }>;
+type MissedEvent = WithServer<{
+  readonly salt: string;
+  readonly action: string;
+  readonly keyId: string | null;
+  readonly actorId: string | null;
+}>;
 
 /** Returns a function that reads the audit log over a new connection to this URL, so that it delays no statement of the feed. */
 export function createReadMissed(url: string): ReadMissed {
@@ -41,16 +48,20 @@ async function sequenceAll(sql: Sql): Promise<void> {
 /** Returns the last event before the position, and those after it. */
 function readFrom(sql: Sql, { size }: LogPosition): PromiseLike<MissedEvent[]> {
   return sql<MissedEvent[]>`
-    SELECT ${serverId(sql)} AS server, salt, action, key_id FROM audit_events
+    SELECT ${serverId(sql)} AS server, salt, action, key_id, actor_id FROM audit_events
     WHERE seq >= ${size - 1} ORDER BY seq LIMIT ${MAX_EVENTS + 2}`;
 }
 
 async function toChanges(sql: Sql, events: readonly MissedEvent[]): Promise<MissedChanges | null> {
   const ofKeys = events.filter(({ keyId }) => keyId !== null);
-  if (events.some(({ keyId, action }) => keyId === null && !WITHOUT_EFFECT.test(action))) return null;
+  const ofActors = events.filter(({ action }) => OF_ACTOR.test(action));
+  const others = events.filter(({ keyId, action }) => keyId === null && !OF_ACTOR.test(action));
+  if (others.some(({ action }) => !WITHOUT_EFFECT.test(action))) return null;
   const keyIds = new Set(ofKeys.flatMap(({ keyId }) => keyId ?? []));
   const stored = ofKeys.flatMap(({ keyId, action }) => (STORED.has(action) ? (keyId ?? []) : []));
-  return { keyIds: [...keyIds], digests: stored.length === 0 ? [] : await digestsOf(sql, stored) };
+  const actorIds = new Set(ofActors.flatMap(({ actorId }) => actorId ?? []));
+  const digests = stored.length === 0 ? [] : await digestsOf(sql, stored);
+  return { keyIds: [...keyIds], digests, actorIds: [...actorIds] };
 }
 
 /** Returns the digests by which raw keys are found. They never change, except by an adoption. */

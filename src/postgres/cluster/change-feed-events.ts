@@ -22,6 +22,8 @@ export function parseFeedEvent(channel: string, payload: string): FeedEvent {
   switch (type) {
     case "key":
       return { type, keyId: first };
+    case "actor":
+      return { type, actorId: Buffer.from(first, "hex").toString() };
     case "digests":
       return { type, digests: first.split(",").map((digest) => Buffer.from(digest, "hex")) };
     case "barrier":

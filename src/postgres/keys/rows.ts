@@ -1,4 +1,5 @@
 import type { ApiKey, RevocationReason, SecretDigest, StoredKey, VerifiableKey } from "../../domain/key.ts";
+import type { VerifiableRecord } from "../../domain/key-lookup.ts";
 import { parseTime } from "../connection/value-types.ts";
 import { fromStoredLimit, fromStoredQuota, type StoredLimit, type StoredQuota } from "./stored-limits.ts";
 
@@ -89,7 +90,8 @@ export type KeyRow = WithLimits<Omit<ApiKey, "revocationReason">> & {
   readonly revocationReason: StoredReason | null;
 };
 
-export type VerifiableRow = WithLimits<VerifiableKey> & SecretsRow;
+export type VerifiableRow = WithLimits<VerifiableKey> &
+  SecretsRow & { readonly actorRateLimits: readonly StoredLimit[] | null };
 
 /** Returns the key in a row, which may have further columns. */
 export function toApiKey(row: KeyRow): ApiKey {
@@ -111,8 +113,13 @@ export function toStoredKey(row: KeyRow & SecretsRow): StoredKey {
 }
 
 /** The same with only the part of the key that verification needs. */
-export function toVerifiable(row: VerifiableRow): StoredKey<VerifiableKey> {
-  return { key: { ...pick(row, VERIFIABLE_KEY_COLUMNS), ...limitsOfRow(row) }, secrets: toSecrets(row) };
+export function toVerifiable(row: VerifiableRow): VerifiableRecord {
+  const { actorId, actorRateLimits } = row;
+  return {
+    key: { ...pick(row, VERIFIABLE_KEY_COLUMNS), ...limitsOfRow(row) },
+    secrets: toSecrets(row),
+    actorLimits: actorRateLimits === null ? undefined : { actorId, limits: actorRateLimits.map(fromStoredLimit) },
+  };
 }
 
 function limitsOfRow({ rateLimits, quotas }: StoredLimits) {

@@ -14,6 +14,7 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   hash_schemes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   hash_prefix_lengths: ["SELECT", "INSERT", "DELETE"],
   nodes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
+  actors: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   limit_buckets: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   bulk_changes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   accepted_databases: ["SELECT", "INSERT"],

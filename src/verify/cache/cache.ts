@@ -1,4 +1,4 @@
-import type { KeyLookup, Stamp, VerifiableRecord } from "../../domain/key-lookup.ts";
+import type { KeyLookup, VerifiableRecord } from "../../domain/key-lookup.ts";
 import type { MaybePromise } from "../../lib/maybe-promise.ts";
 import { type Random, systemRandom } from "../../lib/random.ts";
 import type { CacheMode, FindCached, FindKey, FindKeys, FindKeysOf, KeyChange, VerificationLease } from "../reader.ts";
@@ -56,7 +56,7 @@ export class VerificationCache implements KeyLookups {
   constructor(findKeys: FindKeys, options: CacheOptions, findReserved: FindKeys = findKeys) {
     if (options.maxBytes > 0) {
       this.credentials = new CredentialCache(this.#epochs, options, layerOptions(options, SHARES.credentials));
-      this.#keys = new KeyCache(layerOptions(options, SHARES.keys));
+      this.#keys = new KeyCache(this.#epochs, layerOptions(options, SHARES.keys));
     }
     this.#negatives = new NegativeCache(options.maxNegatives);
     this.#options = options;
@@ -99,7 +99,7 @@ export class VerificationCache implements KeyLookups {
     return cached === null ? [] : [cached];
   }
 
-  /** Evicts these keys and digests, and keeps reads in flight from caching them. */
+  /** Evicts these keys and digests, and the keys of these actors, and keeps reads in flight from caching them. */
   invalidate(change: KeyChange): void {
     if (this.#keys === null) return;
     this.#invalidations++;
@@ -143,16 +143,9 @@ export class VerificationCache implements KeyLookups {
   #cached(lookup: KeyLookup): VerifiableRecord | null | undefined {
     if (this.#keys === null) return undefined;
     const stored = this.#keys.get(lookup);
-    if (stored !== undefined) {
-      stored.stamp = this.#stampOf(lookup, stored);
-      return stored;
-    }
+    if (stored !== undefined) return stored;
     const name = nameOf(lookup);
     return name === undefined || this.#isNegative(name, lookup) ? null : undefined;
-  }
-
-  #stampOf(lookup: KeyLookup, { key: { keyId } }: VerifiableRecord): Stamp {
-    return this.#epochs.stampOf(keyId, nameOf(lookup) ?? keyId);
   }
 
   /** The first digest stands for the others, but not for hashes and prefixes, which the lookup of another raw key may share. */
@@ -164,7 +157,8 @@ export class VerificationCache implements KeyLookups {
   /** Permits to cache single records only: a change of any of several must be noticed, but only that of the cached one would be. */
   #store(lookup: KeyLookup, found: readonly VerifiableRecord[]): void {
     const [stored = null] = found;
-    if (stored !== null && found.length === 1) stored.stamp = this.#stampOf(lookup, stored);
+    if (stored !== null && found.length === 1)
+      stored.stamp = this.#epochs.stampOf(stored.key, nameOf(lookup) ?? stored.key.keyId);
     this.#keys?.set(lookup, found.length > 1 ? null : stored);
     if (stored === null) this.#negatives.add(namesOf(lookup));
     else for (const name of namesOf(lookup)) this.#negatives.delete(name);

@@ -1,5 +1,5 @@
 import type { Stamp } from "../../domain/key-lookup.ts";
-import { type Limit, limitsOf } from "../../domain/rate-limit.ts";
+import { type ActorLimits, chargedLimits, type Limit } from "../../domain/rate-limit.ts";
 import { responseSize } from "../../domain/response-size.ts";
 import { ANSWER_FORMS, type AnswerForm, type EncodedAnswers, type Valid } from "../../domain/verdict.ts";
 import { memoizeFirst } from "../../lib/memoize.ts";
@@ -9,6 +9,7 @@ import type { Loaded } from "../identified.ts";
 import { minuteOf } from "../last-used.ts";
 import { decodeLimit, encodeLimit } from "./limit-codec.ts";
 import { CREDENTIAL_TYPES, decodeLoaded, encodeLoaded } from "./loaded-codec.ts";
+import { packStamp } from "./stamp-codec.ts";
 
 /**
  * The cached form of a credential with its key: words of 32 bits, the key id, then sections, each a word for its kind and length, and its
@@ -16,7 +17,7 @@ import { CREDENTIAL_TYPES, decodeLoaded, encodeLoaded } from "./loaded-codec.ts"
  * and which have the byte order of the machine.
  */
 export const WORDS = {
-  /** The stamp of the key. */
+  /** The stamp: `stamp-codec.ts`. */
   count: 0,
   ofKey: 1,
   ofName: 2,
@@ -39,6 +40,7 @@ const IS_IMPORTED = 1;
 const HAS_SECRET = 2;
 const IS_DISABLED = 4;
 const HAS_LIMITS = 8;
+const HAS_ACTOR_LIMITS = 16;
 
 const FIRST_TOKEN_TYPE = CREDENTIAL_TYPES.indexOf("JWT");
 
@@ -47,7 +49,8 @@ const CONTENT = 1;
 const CIDRS = 2;
 const AUDIENCE = 3;
 const LIMITS = 4;
-const FIRST_ANSWER = 5;
+const ACTOR_LIMITS = 5;
+const FIRST_ANSWER = 6;
 /** Bits of a section's head before its length. */
 const KIND_BITS = 8;
 const KIND = 2 ** KIND_BITS - 1;
@@ -65,6 +68,11 @@ const listOf = memoizeFirst(MAX_LISTS, parseList);
 const parseLimits = memoizeFirst(MAX_LISTS, (json): readonly Limit[] =>
   Object.freeze(JSON.parse(json).map(decodeLimit)),
 );
+
+const actorLimitsOf = memoizeFirst(MAX_LISTS, (json): ActorLimits => {
+  const [actorId, ...limits] = JSON.parse(json);
+  return Object.freeze({ actorId, limits: Object.freeze(limits.map(decodeLimit)) });
+});
 
 /** After every time. */
 const FOREVER = 2 ** 53;
@@ -84,24 +92,23 @@ const scratchWords = new Uint32Array(scratch.buffer, scratch.byteOffset, KEY_ID_
 /**
  * Returns the bytes of a credential with its key, whose id is a UUID, until the next call; undefined if they are too many.
  */
-export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp): Buffer | undefined {
+export function encodeCredential(loaded: Loaded, stamp: Stamp): Buffer | undefined {
   const { identified, stored, secret } = loaded;
   const { keyId, kind, actorId, metadata, disableTime, allowedCidrs } = stored.key;
-  const limits = limitsOf(stored.key);
   const credential = credentialOf(identified, stored, secret ?? NO_SECRET);
+  const { keyLimits, actorLimits } = credential;
   const audience = identified.token?.audience;
   const until = isInForce(loaded) ? Math.max(0, credential.expireTime?.getTime() ?? FOREVER) : 0;
   const flags =
     (kind === "imported" ? IS_IMPORTED : 0) |
     (secret === undefined ? 0 : HAS_SECRET) |
     (disableTime === null ? 0 : IS_DISABLED) |
-    (limits === null ? 0 : HAS_LIMITS);
-  scratchWords[WORDS.count] = count;
-  scratchWords[WORDS.ofKey] = ofKey;
-  scratchWords[WORDS.ofName] = ofName;
+    (keyLimits === null ? 0 : HAS_LIMITS) |
+    (actorLimits === undefined ? 0 : HAS_ACTOR_LIMITS);
+  scratchWords.set(packStamp(stamp), WORDS.count);
   scratchWords[WORDS.validUntil] = until % 2 ** 32;
   scratchWords[WORDS.validUntil + 1] = Math.floor(until / 2 ** 32);
-  const size = responseSize({ actorId, metadata, scopes: credential.scopes, limits });
+  const size = responseSize({ actorId, metadata, scopes: credential.scopes, limits: chargedLimits(credential) });
   scratch.writeUInt32LE(size, WORDS.size * WORD);
   scratch.writeUInt32LE(secret?.version ?? 0, WORDS.secretVersion * WORD);
   scratch.writeUInt32LE(CREDENTIAL_TYPES.indexOf(identified.credentialType) | (flags << 8), WORDS.type * WORD);
@@ -112,7 +119,9 @@ export function encodeCredential(loaded: Loaded, { count, ofKey, ofName }: Stamp
   const room = ANSWER_SIZE + end - SECTIONS_AT - 2 * WORD;
   if (allowedCidrs !== null) end = writeSection(CIDRS, allowedCidrs, end);
   if (audience !== undefined) end = writeSection(AUDIENCE, audience, end);
-  if (limits !== null) end = writeSection(LIMITS, limits.map(encodeLimit), end);
+  if (keyLimits !== null) end = writeSection(LIMITS, keyLimits.map(encodeLimit), end);
+  if (actorLimits !== undefined)
+    end = writeSection(ACTOR_LIMITS, [actorLimits.actorId, ...actorLimits.limits.map(encodeLimit)], end);
   if (!(end + room <= MAX_SIZE)) return undefined;
   scratch.fill(0, end, end + room);
   return scratch.subarray(0, end + room);
@@ -243,6 +252,12 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
     return parseLimits(this.#section(LIMITS)?.toString() ?? "[]");
   }
 
+  get actorLimits(): ActorLimits | undefined {
+    if ((this.#flags & HAS_ACTOR_LIMITS) === 0) return undefined;
+    const json = this.#section(ACTOR_LIMITS);
+    return json && actorLimitsOf(json.toString());
+  }
+
   get secretVersion(): number {
     return this.#word(WORDS.secretVersion);
   }
@@ -303,7 +318,7 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
       kind: (flags & IS_IMPORTED) === 0 ? "issued" : "imported",
       credentialType: this.credentialType,
       ...{ scopes: this.scopes, allowedCidrs: this.allowedCidrs, audience: this.audience ?? undefined },
-      limits: this.keyLimits ?? [],
+      ...{ limits: this.keyLimits ?? [], actorLimits: this.actorLimits },
       secretVersion: (flags & HAS_SECRET) === 0 ? null : this.secretVersion,
     });
     loaded.stored.stamp = this.stamp;

@@ -6,11 +6,12 @@ import type { Loaded } from "../identified.ts";
 import type { CacheLease } from "./cache.ts";
 import { CachedCredential, type Entries, encodeCredential, placeFor, WORDS } from "./cached-credential.ts";
 import type { Epochs } from "./epochs.ts";
+import { unpackStamp } from "./stamp-codec.ts";
 import { ByteCache, type ByteCacheOptions, NO_PLACE } from "./store/byte-cache.ts";
 
 /**
- * Caches credentials with their keys by the SHA-256 of their text, which itself is not stored. An entry is current as long as neither its key
- * nor the digest of its raw key was changed, and as long as the key rings of this process.
+ * Caches credentials with their keys by the SHA-256 of their text, which itself is not stored. An entry is current as long as its key,
+ * the limits of its actor and the digest of its raw key are unchanged, and as long as the key rings of this process.
  */
 export class CredentialCache implements Credentials, Entries {
   readonly store: ByteCache;
@@ -67,12 +68,12 @@ export class CredentialCache implements Credentials, Entries {
     this.store.delete(name);
   }
 
-  entryOf(name: string, { count, ofKey, ofName }: Stamp): Buffer | undefined {
+  entryOf(name: string, { count, ofKey, ofName, ofActor }: Stamp): Buffer | undefined {
     const place = this.store.find(name);
     if (place === NO_PLACE) return undefined;
     const stamp = this.#stampAt(place);
-    const isSame = stamp.count === count && stamp.ofKey === ofKey && stamp.ofName === ofName;
-    return isSame ? this.store.valueAt(place) : undefined;
+    const isOfKey = stamp.ofKey === ofKey && stamp.ofName === ofName && stamp.ofActor === ofActor;
+    return isOfKey && stamp.count === count ? this.store.valueAt(place) : undefined;
   }
 
   append(name: string, stamp: Stamp, section: Buffer): void {
@@ -107,6 +108,6 @@ export class CredentialCache implements Credentials, Entries {
   #stampAt(place: number): Stamp {
     const { store } = this;
     const [count, ofKey] = [store.wordAt(place, WORDS.count), store.wordAt(place, WORDS.ofKey)];
-    return { count, ofKey, ofName: store.wordAt(place, WORDS.ofName) };
+    return unpackStamp(count, ofKey, store.wordAt(place, WORDS.ofName));
   }
 }

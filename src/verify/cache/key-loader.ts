@@ -15,8 +15,8 @@ interface Read {
   isSent: boolean;
   /** The result may predate a change. Callers from before the change may use it; it is not cached. */
   isStale: boolean;
-  /** Keys changed since it was sent. For a lookup by digest, only the result shows whether it is affected. */
-  readonly changed: (readonly string[])[];
+  /** Keys and actors changed since it was sent. Only the result shows the actor, and for a lookup by digest the key. */
+  readonly changed: KeyChange[];
 }
 
 /** Maximum statements in flight. More would make smaller statements, at a higher cost for the same lookups. */
@@ -67,13 +67,14 @@ export class KeyLoader {
   }
 
   /** Keeps reads that may predate the change from being joined or cached. */
-  invalidate({ keyIds, digests }: KeyChange): void {
+  invalidate(change: KeyChange): void {
+    const { keyIds, digests, actorIds = [] } = change;
     if (this.#sent.size === 0) return;
     const names = new Set([...keyIds, ...digests.map(digestName)]);
     for (const read of this.#sent) {
       if (namesOf(read.lookup).some((name) => names.has(name))) this.#markStale(read);
-      else if (read.lookup.keyId === null && keyIds.length > 0) {
-        read.changed.push(keyIds);
+      else if (actorIds.length > 0 || (read.lookup.keyId === null && keyIds.length > 0)) {
+        read.changed.push(change);
         this.#closeToJoins(read);
       }
     }
@@ -158,5 +159,9 @@ function tooMany(): KeyholdError {
 }
 
 function isOutdated({ isStale, changed }: Read, found: readonly VerifiableRecord[]): boolean {
-  return isStale || found.some(({ key }) => changed.some((keyIds) => keyIds.includes(key.keyId)));
+  return isStale || found.some(({ key }) => changed.some((change) => concerns(change, key)));
+}
+
+function concerns({ keyIds, actorIds = [] }: KeyChange, { keyId, actorId }: VerifiableRecord["key"]): boolean {
+  return keyIds.includes(keyId) || actorIds.includes(actorId);
 }

@@ -1,5 +1,5 @@
 import type { KeyKind, SecretDigest } from "../../domain/key.ts";
-import { isQuota, isRateLimit, type Limit } from "../../domain/rate-limit.ts";
+import { type ActorLimits, isQuota, isRateLimit, type Limit } from "../../domain/rate-limit.ts";
 import type { CredentialType } from "../../domain/verdict.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { Loaded } from "../identified.ts";
@@ -39,6 +39,7 @@ interface Head {
   readonly allowedCidrs: readonly string[] | null;
   readonly audience: readonly string[] | undefined;
   readonly limits: readonly Limit[];
+  readonly actorLimits: ActorLimits | undefined;
   /** Null: the key does not have the secret any more. */
   readonly secretVersion: number | null;
 }
@@ -63,7 +64,7 @@ export function decodeLoaded(json: string, head: Head): Loaded {
   const content: Content = JSON.parse(json);
   const [actorId, metadata, expireTime, token = null, secretExpireTime, revokeTime, disableTime, ...rest] = content;
   const [restrictedToActorIds = null, digests = null] = rest;
-  const { keyId, kind, credentialType, scopes, allowedCidrs, audience, limits, secretVersion } = head;
+  const { keyId, kind, credentialType, scopes, allowedCidrs, audience, limits, actorLimits, secretVersion } = head;
   const secret = secretVersion === null ? undefined : { version: secretVersion, expireTime: dateOf(secretExpireTime) };
   return {
     identified: { credentialType, token: token && decodeToken(token, audience, secretVersion ?? 0) },
@@ -78,7 +79,7 @@ export function decodeLoaded(json: string, head: Head): Loaded {
           quotas: nonEmpty(limits.filter(isQuota)),
         },
       },
-      secrets: [],
+      ...{ secrets: [], actorLimits },
     },
     secret,
     adoption: digests && decodeAdoption(keyId, digests.map(decodeDigest)),

@@ -4,7 +4,7 @@ import { CredentialCache } from "../../../src/verify/cache/credential-cache.ts";
 import { Epochs } from "../../../src/verify/cache/epochs.ts";
 import { KeyCache } from "../../../src/verify/cache/key-cache.ts";
 import type { Loaded } from "../../../src/verify/identified.ts";
-import { anyQuotas, anyRateLimits } from "../../support/rate-limits.ts";
+import { anyQuota, anyQuotas, anyRateLimit, anyRateLimits } from "../../support/rate-limits.ts";
 
 const KEY_ID = "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10";
 
@@ -29,6 +29,10 @@ const key = fc.record({
   rateLimits: anyRateLimits,
   quotas: anyQuotas,
 });
+const anyActorLimits = fc.option(
+  fc.record({ actorId: text, limits: fc.array(fc.oneof(anyRateLimit, anyQuota), { minLength: 1, maxLength: 8 }) }),
+  { nil: undefined },
+);
 const version = fc.nat(2 ** 30);
 const secret = fc.record({ version, digest, expireTime: time });
 const token = fc.record({
@@ -57,13 +61,14 @@ test("a credential with its key is found as it was cached, but for the digests o
       key,
       fc.option(secret, { nil: undefined }),
       fc.option(adoption),
-      (identified, key, secret, adoption) => {
-        const stamp = epochs.stampOf(KEY_ID, KEY_ID);
+      anyActorLimits,
+      (identified, key, secret, adoption, actorLimits) => {
+        const stamp = epochs.stampOf(key, KEY_ID);
         const { version = 0, expireTime = null } = secret ?? {};
         const ofToken = identified.token && { ...identified.token, secretVersion: version };
         const loaded: Loaded = {
           identified: { credentialType: identified.credentialType, token: ofToken } as Loaded["identified"],
-          stored: { key, secrets: [], stamp },
+          stored: { key, secrets: [], stamp, actorLimits },
           secret: secret && { version, expireTime },
           adoption,
         };
@@ -71,6 +76,9 @@ test("a credential with its key is found as it was cached, but for the digests o
         // As JSON has it, which has no -0.
         const expected = { ...loaded, identified: JSON.parse(JSON.stringify(loaded.identified)) };
         expect(cache.find("name")?.loaded).toEqual(expected);
+        expect(cache.find("name")?.actorLimits).toEqual(actorLimits);
+        epochs.invalidate({ keyIds: [], digests: [], actorIds: [key.actorId] });
+        expect(cache.find("name")).toBeUndefined();
       },
     ),
     { numRuns: 1_000 },
@@ -78,13 +86,17 @@ test("a credential with its key is found as it was cached, but for the digests o
 });
 
 test("a key is found as it was cached", () => {
-  const cache = new KeyCache(options);
+  const epochs = new Epochs();
+  const cache = new KeyCache(epochs, options);
   const hash = fc.record({ schemeId: fc.nat(99), parameters: fc.option(text) });
   const secrets = fc.array(fc.oneof(secret, fc.record({ version, digest, expireTime: time, hash })), { maxLength: 4 });
   fc.assert(
-    fc.property(key, secrets, (key, secrets) => {
-      cache.set({ keyId: KEY_ID, digests: [], isParent: true }, { key, secrets });
-      expect(cache.get({ keyId: KEY_ID, digests: [] })).toEqual({ key, secrets });
+    fc.property(key, secrets, anyActorLimits, (key, secrets, actorLimits) => {
+      const stored = { key, secrets, stamp: epochs.stampOf(key, KEY_ID), ...(actorLimits && { actorLimits }) };
+      cache.set({ keyId: KEY_ID, digests: [], isParent: true }, stored);
+      expect(cache.get({ keyId: KEY_ID, digests: [] })).toEqual(stored);
+      epochs.invalidate({ keyIds: [], digests: [], actorIds: [key.actorId] });
+      expect(cache.get({ keyId: KEY_ID, digests: [] })).toBeUndefined();
     }),
     { numRuns: 500 },
   );

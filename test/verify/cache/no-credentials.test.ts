@@ -42,7 +42,7 @@ test("the memory outside the heap contains nothing of a cached credential", () =
   if (record === undefined || secret === undefined) expect.unreachable();
   const hashed = { ...record, secrets: [{ ...secret, hash: { schemeId: 1, parameters: null } }] };
   const bytes = encodeCredential(withKey(identifiedByHash(digests, secret.digest), hashed), {
-    ...{ ofKey: 1, ofName: 2, count: 3 },
+    ...{ ofKey: 1, ofName: 2, ofActor: 3, count: 4 },
   });
   if (bytes === undefined) expect.unreachable();
   expect(bytes.includes(record.key.actorId)).toBe(true);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import type { KeyLookup, VerifiableRecord } from "../../../src/domain/key-lookup.ts";
+import type { RateLimit } from "../../../src/domain/rate-limit.ts";
 import { VerificationCache } from "../../../src/verify/cache/cache.ts";
 import { type Identified, identifiedRawKey, identifiedSecret, withKey } from "../../../src/verify/identified.ts";
 import type { CacheMode } from "../../../src/verify/reader.ts";
@@ -18,21 +19,33 @@ const random = seededBy("CACHE_RACES_SEED");
 
 const SERVER_KEY = "0011223344556677";
 
-/** A state of a key: the version in its actor, or null while it does not exist. */
-interface State {
-  readonly actorId: string | null;
+/** A state of a key: its version and that of the limits of its actor; null: it does not exist. */
+type State = string | null;
+
+/** An actor of several keys, and the version of its limits; it has none in every third one. */
+interface Actor {
+  readonly actorId: string;
+  version: number;
+}
+
+function stateOf(stored: VerifiableRecord | null): State {
+  if (stored === null) return null;
+  const [limit] = stored.actorLimits?.limits ?? [];
+  return `${stored.key.metadata.version}/${limit === undefined ? 0 : (limit as RateLimit).quota}`;
 }
 
 /** One key that is found by its id, or one raw key, which may be imported again under other ids. */
 class Subject {
   readonly digest: Buffer;
   readonly lookup: KeyLookup;
-  readonly history: State[] = [{ actorId: null }];
+  readonly history: State[] = [null];
   announced = 0;
   keyId: string;
+  readonly actor: Actor;
   readonly #number: number;
 
-  constructor(number: number) {
+  constructor(number: number, actor: Actor) {
+    this.actor = actor;
     this.#number = number;
     this.digest = createHash("sha256").update(`subject ${number}`).digest();
     this.keyId = this.newKeyId();
@@ -73,19 +86,31 @@ class Subject {
     const key = {
       keyId: this.keyId,
       kind: this.isRaw ? "imported" : "issued",
-      actorId: `version ${this.history.length}`,
+      actorId: this.actor.actorId,
+      metadata: { version: `${this.history.length}` },
     } as const;
-    return {
-      key: { ...key, scopes: [], metadata: {}, expireTime: null, revokeTime: null, ...NO_CONTROLS },
+    return this.limited({
+      key: { ...key, scopes: [], expireTime: null, revokeTime: null, ...NO_CONTROLS },
       secrets: [{ version: 1, digest: { keyId: SERVER_KEY, digest: this.digest }, expireTime: null }],
-    };
+    });
+  }
+
+  /** Returns the record with the limits that the actor has now. */
+  limited({ key, secrets }: VerifiableRecord): VerifiableRecord {
+    const { actorId, version } = this.actor;
+    const limit = { name: "a", quota: version, window: 1_000, burst: version, onDemand: false } as const;
+    const limits = [{ ...limit, enforcement: "ENFORCED", onOutage: "DENY" } as const];
+    return version % 3 === 0 ? { key, secrets } : { key, secrets, actorLimits: { actorId, limits } };
   }
 }
 
 class Race {
   readonly store = new TestStore();
   readonly cache: VerificationCache;
-  readonly subjects = Array.from({ length: 6 }, (_, number) => new Subject(number));
+  readonly actors = ["one", "two"].map((actorId): Actor => ({ actorId, version: 0 }));
+  readonly subjects = Array.from({ length: 6 }, (_, number) => {
+    return new Subject(number, this.actors[number % 3 === 0 ? 0 : 1] ?? expect.unreachable());
+  });
   readonly calls: Promise<void>[] = [];
   /** Changes without a notification yet. */
   readonly unannounced: (() => void)[] = [];
@@ -107,7 +132,8 @@ class Race {
   async step(): Promise<void> {
     const choice = this.#random.below(100);
     if (choice < 40) this.call(this.#random.pick(this.subjects), this.#mode());
-    else if (choice < 52) this.change(this.#random.pick(this.subjects));
+    else if (choice < 50) this.change(this.#random.pick(this.subjects));
+    else if (choice < 52) this.changeLimits(this.#random.pick(this.actors));
     else if (choice < 64) this.announce();
     else if (choice < 85) this.answer();
     else if (choice < 87) this.clear();
@@ -120,8 +146,8 @@ class Race {
     const credentials = this.cache.credentials ?? expect.unreachable();
     const { generation } = credentials;
     const check = (stored: VerifiableRecord | null) => {
-      const allowed = subject.history.slice(oldest).map(({ actorId }) => actorId);
-      expect(allowed, `${subject.lookup.keyId ?? "raw key"}, ${mode}`).toContain(stored?.key.actorId ?? null);
+      const allowed = subject.history.slice(oldest);
+      expect(allowed, `${subject.lookup.keyId ?? "raw key"}, ${mode}`).toContain(stateOf(stored));
     };
     const found = (stored: VerifiableRecord | null) => {
       check(stored);
@@ -153,15 +179,32 @@ class Race {
     const before = subject.keyId;
     if (isThere && this.#random.below(3) === 0) {
       this.store.records.delete(subject.keyId);
-      subject.history.push({ actorId: null });
+      subject.history.push(null);
       this.#later(subject, before, []);
       return;
     }
     if (!isThere) subject.keyId = subject.newKeyId();
     const record = subject.record();
     this.store.put(record);
-    subject.history.push({ actorId: record.key.actorId });
+    subject.history.push(stateOf(record));
     this.#later(subject, subject.keyId, isThere ? [] : [subject.digest]);
+  }
+
+  /** Changes the limits of an actor, with those of all its keys, which the notification does not name. */
+  changeLimits(actor: Actor): void {
+    actor.version++;
+    const concerned = this.subjects.filter((subject) => subject.actor === actor);
+    for (const subject of concerned) {
+      const record = this.store.records.get(subject.keyId);
+      if (record === undefined) continue;
+      this.store.put(subject.limited(record));
+      subject.history.push(stateOf(subject.limited(record)));
+    }
+    const changes = concerned.map((subject) => [subject, subject.latest] as const);
+    this.unannounced.push(() => {
+      this.cache.invalidate({ keyIds: [], digests: [], actorIds: [actor.actorId] });
+      for (const [subject, change] of changes) subject.announced = Math.max(subject.announced, change);
+    });
   }
 
   #later(subject: Subject, keyId: string, digests: Uint8Array[]): void {
@@ -231,14 +274,20 @@ function newRace() {
   return { race, raw, issued };
 }
 
-test.each(["raw", "issued"] as const)(
-  "a call after a change does not coalesce with an earlier in-flight read (%s key)",
-  async (name) => {
+test.each([
+  ["raw", "change"],
+  ["issued", "change"],
+  ["raw", "changeLimits"],
+  ["issued", "changeLimits"],
+] as const)(
+  "a call after a change does not coalesce with an earlier in-flight read (%s key, %s)",
+  async (name, change) => {
     const { race, ...subjects } = newRace();
     const subject = subjects[name];
     race.call(subject, "default");
     await nextTurn();
-    race.change(subject);
+    if (change === "change") race.change(subject);
+    else race.changeLimits(subject.actor);
     race.announce();
     race.call(subject, "default");
     await nextTurn();
@@ -261,6 +310,19 @@ test("a change of one key does not discard the read of another raw key", async (
   race.store.held[0]?.release("then");
   await Promise.all(race.calls);
   race.call(raw, "default");
+  expect(race.counts.atOnce).toBe(1);
+});
+
+test.each(["change", "changeLimits"] as const)("a read that another actor's %s overtakes is cached", async (change) => {
+  const { race, raw, issued } = newRace();
+  race.call(issued, "default");
+  await nextTurn();
+  if (change === "change") race.change(raw);
+  else race.changeLimits(raw.actor);
+  race.announce();
+  race.store.held[0]?.release("then");
+  await Promise.all(race.calls);
+  race.call(issued, "default");
   expect(race.counts.atOnce).toBe(1);
 });
 
