@@ -5,6 +5,7 @@ import type {
   MessageInitShape,
   MessageShape,
 } from "@bufbuild/protobuf";
+import type { ActorsContext } from "../actors/actors.ts";
 import type { AuditFeed } from "../audit/feed.ts";
 import type { AuditContext } from "../audit/log.ts";
 import type { TreeContext } from "../audit/tree/tree.ts";
@@ -24,6 +25,7 @@ import type { WebhooksContext } from "../webhooks/endpoints.ts";
 import type { Call } from "./rpc.ts";
 
 export interface ApiContext {
+  readonly actors: ActorsContext;
   readonly audit: AuditContext;
   readonly keys: KeysContext;
   readonly auditFeed: Pick<AuditFeed, "watch">;

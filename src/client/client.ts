@@ -1,4 +1,5 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
+import { ActorsService } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
@@ -44,6 +45,7 @@ export interface KeyholdClient {
   readonly derivedKeys: Client<typeof DerivedKeysService>;
   readonly audit: Client<typeof AuditService>;
   readonly usage: Client<typeof UsageService>;
+  readonly actors: Client<typeof ActorsService>;
   readonly webhookEndpoints: Client<typeof WebhookEndpointsService>;
 }
 
@@ -68,6 +70,7 @@ export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClien
     derivedKeys: createClient(DerivedKeysService, transport),
     audit: createClient(AuditService, transport),
     usage: createClient(UsageService, transport),
+    actors: createClient(ActorsService, transport),
     webhookEndpoints: createClient(WebhookEndpointsService, transport),
   };
 }

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import type { DescMessage, DescMethod, DescMethodUnary, DescService, MessageInitShape } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
+import { ActorsService } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService, TokenAlgorithm, VerificationError } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
@@ -64,10 +65,34 @@ const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
 const { method: usage } = UsageService;
+const { method: actors } = ActorsService;
 const { method: webhooks } = WebhookEndpointsService;
 const HMAC_KEY = { hmacKeyId: "h", key: "the key of an HMAC", encoding: TextEncoding.UTF8 };
 const draft = ({ actorId }: Target) => ({ name: "n", actorId });
 const ofActor = ({ actorId }: Target) => ({ pageSize: 1, filter: `actor_id="${actorId}"` });
+
+/** The last call on an actor that has limits. */
+let lastOfActors: Promise<unknown> = Promise.resolve();
+
+/** A call on an actor that has limits, after the others of the kind: one of them deletes it. */
+function ofLimitedActor<I extends DescMessage>(
+  method: DescMethodUnary<I>,
+  scope: AdminScope,
+  request: (target: Target) => MessageInitShape<I>,
+): Row {
+  const runNow: Row["run"] = async (call, target, headers) => {
+    const limit = { name: "requests", quota: 1_000_000, window: "1s" };
+    const update = { actor: { rate_limits: [limit] }, update_mask: "rate_limits" };
+    await suite.rest("PATCH", `${paths.actors}/${target.actorId}`, update);
+    return call(method, request(target), headers);
+  };
+  const run: Row["run"] = (...args) => {
+    const reply = lastOfActors.then(() => runNow(...args));
+    lastOfActors = reply.catch(() => undefined);
+    return reply;
+  };
+  return { method, scope, run };
+}
 
 /** A call on a webhook endpoint, to which nothing can be sent. `request` gets its id, and that of a delivery. */
 function ofEndpoint<I extends DescMessage>(
@@ -162,6 +187,13 @@ const ROWS: readonly Row[] = [
   },
   row(usage.queryUsage, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
   row(usage.getKeyUsage, "keyhold:keys.read", (target) => ({ keyId: target.issued.keyId })),
+  ofLimitedActor(actors.getActor, "keyhold:keys.read", ({ actorId }) => ({ actorId })),
+  row(actors.listActors, "keyhold:keys.read", () => ({})),
+  row(actors.updateActor, "keyhold:keys.update", ({ actorId }) => ({
+    actor: { actorId, rateLimits: [] },
+    updateMask: { paths: ["rate_limits"] },
+  })),
+  ofLimitedActor(actors.deleteActor, "keyhold:keys.update", ({ actorId }) => ({ actorId })),
   ofEndpoint(webhooks.createWebhookEndpoint, (endpointId) => ({
     ...{ endpointId, url: "https://hooks.invalid", eventTypes: ["signing_key.rotated"] },
   })),
@@ -183,6 +215,7 @@ const errorInfo = (reason: string, metadata = {}) => ({
   details: { "google.rpc.ErrorInfo": { reason, domain: "keyhold", metadata } },
 });
 const NOT_FOUND = { ok: false, code: "NOT_FOUND", ...errorInfo("API_KEY_NOT_FOUND") };
+const NO_SUCH_ACTOR = { ok: false, code: "NOT_FOUND", ...errorInfo("ACTOR_NOT_FOUND") };
 const NOT_ITS_ACTOR = {
   ...{ ok: false, code: "PERMISSION_DENIED" },
   ...errorInfo("CALLER_NOT_PERMITTED", { field: "actor_id" }),
@@ -235,6 +268,10 @@ const HIDDEN: Readonly<Record<string, object>> = {
   WatchAuditEvents: NOT_PERMITTED,
   QueryUsage: NOTHING,
   GetKeyUsage: NOT_FOUND,
+  GetActor: NO_SUCH_ACTOR,
+  ListActors: NOTHING,
+  UpdateActor: { ...NOT_ITS_ACTOR, ...errorInfo("CALLER_NOT_PERMITTED", { field: "actor.actor_id" }) },
+  DeleteActor: NO_SUCH_ACTOR,
   CreateWebhookEndpoint: NOT_PERMITTED,
   GetWebhookEndpoint: NOT_PERMITTED,
   ListWebhookEndpoints: NOT_PERMITTED,

@@ -67,8 +67,8 @@ const UNKNOWN = [
   "0198b2a4-7d3e-0c52-01f0-5c9a3b7e2d10",
 ];
 
-/** The ids of HMAC keys and webhook endpoints are chosen by callers, and that of an event is a number. An adjustment requires more fields. */
-const OTHER_IDS = /HmacKey|Webhook|AuditEvent|AdjustQuota/;
+/** The ids of HMAC keys, actors and webhook endpoints are chosen by callers, and that of an event is a number. An adjustment requires more fields. */
+const OTHER_IDS = /HmacKey|Actor|Webhook|AuditEvent|AdjustQuota/;
 const WITH_ID = REST_ROUTES.filter(({ path, rpc }) => path("x") !== path("y") && !OTHER_IDS.test(rpc.name));
 
 describe.each(table(WITH_ID))("$httpMethod of $rpc.name", ({ rpc, httpMethod, path }) => {

@@ -313,6 +313,7 @@ test("no table contains a secret", async () => {
   // Partitions have the date in their name.
   expect(tables.flatMap(({ name }) => (/\d{6}/.test(name) ? [] : name)).sort()).toEqual([
     "accepted_databases",
+    "actors",
     "api_keys",
     "audit_events",
     "audit_log",
@@ -389,7 +390,8 @@ test("no span contains a secret", () => {
 });
 
 /** Whether calls of an RPC may concern one key; a batch import of one item does. */
-const isAboutOne = (name: string) => !/^(List|BatchVerify|Bulk|GetJwks|QueryUsage)|HmacKey|Audit|Webhook/.test(name);
+const isAboutOne = (name: string) =>
+  !/^(List|BatchVerify|Bulk|GetJwks|QueryUsage)|HmacKey|Actor|Audit|Webhook/.test(name);
 
 const VERDICTS = ["INSUFFICIENT_SCOPE", "VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
 

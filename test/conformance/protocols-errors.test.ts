@@ -1,5 +1,6 @@
 import type { DescMessage, DescMethodUnary } from "@bufbuild/protobuf";
 import { beforeAll, expect, test } from "vitest";
+import { ActorsService } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { HashAlgorithm } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
@@ -393,6 +394,11 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
       violations: { name: "key <id> has no quota of this name" },
       metadata: aKey,
     },
+  ),
+  ACTOR_NOT_FOUND: fails(
+    ActorsService.method.getActor,
+    (call) => call(ActorsService.method.getActor, { actorId: "ä/%2F no one" }),
+    { code: "NOT_FOUND", message: "no limits were set for this actor" },
   ),
   CONCURRENT_CHANGE: fails(
     keys.revokeApiKey,

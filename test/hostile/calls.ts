@@ -101,6 +101,13 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   GetAuditProof: () => ({ tree_size: "1", seq: "0" }),
   QueryUsage: () => ({ group_by: ["key"], step: "1h", page_size: 2 }),
   GetKeyUsage: ({ issuedKeyId }) => ({ key_id: issuedKeyId, step: "1d" }),
+  GetActor: () => ({ actor_id: "limited" }),
+  ListActors: () => ({ page_size: 2 }),
+  UpdateActor: () => ({
+    actor: { actor_id: "limited", rate_limits: [{ name: "requests", quota: 60, window: "1m" }] },
+    update_mask: "rate_limits",
+  }),
+  DeleteActor: () => ({ actor_id: "limited" }),
   // There can be only 100.
   CreateWebhookEndpoint: () => ({
     ...{ endpoint_id: "hooks", url: "https://hooks.invalid", event_types: ["signing_key.rotated"] },

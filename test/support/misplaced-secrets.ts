@@ -120,6 +120,7 @@ export function requests(
   const hashed = hashedBy(newRawKey);
   const sha256 = { algorithm: "HASH_ALGORITHM_SHA256", value: hashed.hash, encoding: "TEXT_ENCODING_HEX" };
   const hmacKey = { hmac_key_id: "h", key: HMAC_SECRET, encoding: "TEXT_ENCODING_UTF8" };
+  const limit = { name: "requests", quota: 60, window: "1m" };
   const endpoint_id = "hooks";
   const endpoint = { endpoint_id, url: "https://hooks.invalid", event_types: ["signing_key.rotated"] };
   const all: [name: string, request: Json][] = [
@@ -185,6 +186,14 @@ export function requests(
     ["QueryUsage", { group_by: ["key"] }],
     ["GetKeyUsage", { key_id }],
     ["GetKeyUsage", { key_id: raw }],
+    ["UpdateActor", { actor: { actor_id: "limited", rate_limits: [limit] }, update_mask: "rate_limits" }],
+    ["UpdateActor", { actor: { actor_id: "limited", rate_limits: [{ ...limit, name: raw }] }, update_mask: raw }],
+    ["GetActor", { actor_id: "limited" }],
+    ["GetActor", { actor_id: raw }],
+    ["ListActors", { page_token: raw }],
+    ["ListActors", {}],
+    ["DeleteActor", { actor_id: "limited" }],
+    ["DeleteActor", { actor_id: raw }],
     ["CreateWebhookEndpoint", endpoint],
     ["CreateWebhookEndpoint", { ...endpoint, endpoint_id: "other", url: `https://${raw}@hooks.invalid` }],
     ["CreateWebhookEndpoint", { ...endpoint, endpoint_id: "other", filter: raw }],

@@ -59,6 +59,7 @@ export const paths = {
   auditEvents: "/v2alpha1/admin/auditEvents",
   auditCheckpoint: "/v2alpha1/admin/auditCheckpoint",
   auditProof: "/v2alpha1/admin/auditProof",
+  actors: "/v2alpha1/admin/actors",
   usage: "/v2alpha1/admin/usage",
   webhookEndpoints: "/v2alpha1/admin/webhookEndpoints",
   jwks: "/v2alpha1/derivedKeys/jwks.json",

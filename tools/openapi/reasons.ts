@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { DescMethod } from "@bufbuild/protobuf";
+import { ActorsService } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
@@ -21,6 +22,7 @@ const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
 const { method: usage } = UsageService;
+const { method: actors } = ActorsService;
 const { method: webhooks } = WebhookEndpointsService;
 
 const OF_EVERY_CALL: readonly Reason[] = [
@@ -77,6 +79,9 @@ const OF_RPCS: ReadonlyMap<DescMethod, readonly Reason[]> = new Map<DescMethod, 
   [audit.watchAuditEvents, ["AUDIT_SEQ_OUT_OF_RANGE", "WATCH_TOO_SLOW"]],
   [usage.queryUsage, ["LIST_TOO_SLOW"]],
   [usage.getKeyUsage, ["API_KEY_NOT_FOUND", "LIST_TOO_SLOW"]],
+  [actors.getActor, ["ACTOR_NOT_FOUND"]],
+  [actors.updateActor, ["SERVERS_OUTDATED", "CHANGE_UNCONFIRMED"]],
+  [actors.deleteActor, ["ACTOR_NOT_FOUND", "CHANGE_UNCONFIRMED"]],
   [webhooks.createWebhookEndpoint, ["WEBHOOK_ENDPOINT_ALREADY_EXISTS", "TOO_MANY_WEBHOOK_ENDPOINTS"]],
   [webhooks.getWebhookEndpoint, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],
   [webhooks.updateWebhookEndpoint, ["WEBHOOK_ENDPOINT_NOT_FOUND"]],

@@ -1,4 +1,5 @@
 import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, DescService } from "@bufbuild/protobuf";
+import { ActorsService } from "../../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
@@ -20,6 +21,7 @@ import type {
   StreamRow,
   TableRow,
 } from "../row.ts";
+import { actors } from "./actors.ts";
 import { apiKeys } from "./api-keys.ts";
 import { audit } from "./audit.ts";
 import { hmacKeys } from "./hmac-keys.ts";
@@ -38,6 +40,7 @@ export const SERVICES = [
   DerivedKeysService,
   AuditService,
   UsageService,
+  ActorsService,
   WebhookEndpointsService,
 ] as const;
 
@@ -50,6 +53,7 @@ const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
   ...tableOf(DerivedKeysService, derivedKeys),
   ...tableOf(AuditService, audit),
   ...tableOf(UsageService, usage),
+  ...tableOf(ActorsService, actors),
   ...tableOf(WebhookEndpointsService, webhookEndpoints),
 ]);
 

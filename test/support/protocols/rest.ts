@@ -1,4 +1,5 @@
 import { type DescMessage, type DescMethodUnary, fromJson } from "@bufbuild/protobuf";
+import { ActorsService } from "../../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
@@ -27,6 +28,7 @@ const { method: hmacKeys } = HmacKeysService;
 const { method: keys } = ApiKeysService;
 const { method: audit } = AuditService;
 const { method: usage } = UsageService;
+const { method: actors } = ActorsService;
 const { method: webhooks } = WebhookEndpointsService;
 
 const post = (path: string, body: Json): RestRequest => ({ method: "POST", path, body });
@@ -38,6 +40,7 @@ const postTo =
     post(`/v2alpha1/admin/${collection}/${key_id}:${verb}`, body);
 
 /** The path of a webhook endpoint. */
+const actor = ({ actor_id }: Json) => `${paths.actors}/${encodeURIComponent(actor_id)}`;
 const webhook = ({ endpoint_id }: Json) => `${paths.webhookEndpoints}/${endpoint_id}`;
 
 /** The specification's table of endpoints, written by hand to check the routes that the server derives from the protos. */
@@ -79,6 +82,17 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
   [audit.getAuditProof, (query) => ({ method: "GET", path: paths.auditProof, query })],
   [usage.queryUsage, (query) => ({ method: "GET", path: paths.usage, query })],
   [usage.getKeyUsage, ({ key_id, ...query }) => ({ method: "GET", path: `${paths.usage}/${key_id}`, query })],
+  [actors.getActor, (request) => ({ method: "GET", path: actor(request) })],
+  [actors.listActors, (query) => ({ method: "GET", path: paths.actors, query })],
+  [
+    actors.updateActor,
+    ({ actor: resource, update_mask }) => ({
+      method: "PATCH",
+      path: actor(resource),
+      body: { actor: resource, ...(update_mask && { update_mask }) },
+    }),
+  ],
+  [actors.deleteActor, (request) => ({ method: "DELETE", path: actor(request) })],
   [webhooks.createWebhookEndpoint, (body) => post(paths.webhookEndpoints, body)],
   [webhooks.getWebhookEndpoint, (request) => ({ method: "GET", path: webhook(request) })],
   [webhooks.listWebhookEndpoints, () => ({ method: "GET", path: paths.webhookEndpoints })],

@@ -105,7 +105,7 @@ test("a list that may not be empty is required", () => {
 
 test("an update requires update_mask, as clients send unset lists and maps as empty ones", () => {
   const updates = operations.filter(({ httpMethod }) => httpMethod === "PATCH");
-  expect(updates).toHaveLength(3);
+  expect(updates).toHaveLength(4);
   for (const { operation } of updates) {
     const mask = operation.parameters.find(({ name }: Json) => name === "update_mask");
     expect(mask).toMatchObject({ in: "query", required: true });

@@ -157,6 +157,9 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   const webhookDeliveryId = await testedEndpoint(rest, { ...WEBHOOK_ENDPOINT, url: webhookUrl });
   await rest("DELETE", `${paths.webhookEndpoints}/${newWebhookEndpointId}`);
   await putUsage(issued.keyId);
+  const { limitedActorId, unknownActorId } = SAMPLES;
+  const limits = { rate_limits: [{ name: "requests", quota: 600, window: "1m" }] };
+  await rest("PATCH", `${paths.actors}/${limitedActorId}`, { actor: limits, update_mask: "rate_limits" });
   const places: Readonly<Record<keyof typeof SAMPLES, string>> = {
     issuedKeyId: issued.keyId,
     importedKeyId: imported.keyId,
@@ -170,6 +173,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     newSha256: randomBytes(32).toString("hex"),
     // There can be only 100.
     ...{ hmacKeyId, newHmacKeyId, unknownHmacKeyId },
+    ...{ limitedActorId, unknownActorId },
     ...{ webhookEndpointId, newWebhookEndpointId, unknownWebhookEndpointId, webhookUrl, webhookDeliveryId },
     ...{ issuedEventSeq: event.seq, creatorKeyId: event.caller.key_id, unknownEventSeq },
   };

@@ -1,3 +1,4 @@
+import { actorExamples } from "./actors.ts";
 import { auditExamples } from "./audit.ts";
 import type { Examples } from "./example.ts";
 import { hmacKeyExamples } from "./hmac-keys.ts";
@@ -14,6 +15,7 @@ const all: Readonly<Record<string, Examples>> = {
   ...keyExamples,
   ...auditExamples,
   ...usageExamples,
+  ...actorExamples,
   ...webhookExamples,
 };
 

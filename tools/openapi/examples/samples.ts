@@ -33,6 +33,9 @@ export const SAMPLES = {
   /** The audit event of the issued key. */
   issuedEventSeq: "12011990",
   unknownEventSeq: "9007199254740991",
+  /** An actor with limits. */
+  limitedActorId: "acme",
+  unknownActorId: "no-such-actor",
   /** Id of a webhook endpoint. */
   webhookEndpointId: "billing",
   /** Id of a webhook endpoint that is not created yet. */
