@@ -154,9 +154,16 @@ export class Borrower {
     } finally {
       this.#statements--;
       for (const { bucket } of inquiries) this.#end(bucket);
-      this.#send();
+      this.#continue();
       for (const { bucket } of inquiries) this.#chargeLater(bucket);
     }
+  }
+
+  /** Sends what waits. The rest is gathered further. */
+  #continue(): void {
+    const isUrgent = this.#queue.size >= MAX_INQUIRIES || this.#queue.values().some(({ waiting }) => waiting > 0);
+    if (isUrgent) this.#send();
+    else if (this.#queue.size > 0) this.#delay(DELAY);
   }
 
   #count(tokens: number, owed: number): void {
