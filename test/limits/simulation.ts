@@ -47,7 +47,6 @@ export interface Node {
   /** Leases that it knows of; null: others may not know of it. */
   known: number | null;
   limit: RateLimit;
-  presented: number;
   admitted: number;
 }
 
@@ -62,6 +61,7 @@ export class Simulation {
   limit: RateLimit;
   #changeEnd = 0;
   statements = 0;
+  presented = 0;
   denied = 0;
   failed = 0;
   /** By which the clock of the database is ahead. */
@@ -85,7 +85,7 @@ export class Simulation {
 
   present(node: Node): void {
     if (isCrashed(node) || node.pauseEnd > this.now) return;
-    node.presented++;
+    this.presented++;
     const start = this.now;
     const charged = node.limiter.charge({ keyId: "1", keyLimits: [node.limit] });
     const note = (denied: unknown) => {
@@ -165,7 +165,7 @@ export class Simulation {
         return limiter;
       },
       monotonic,
-      ...{ crashTime: Number.POSITIVE_INFINITY, pauseEnd: 0, known, limit: this.limit, presented: 0, admitted: 0 },
+      ...{ crashTime: Number.POSITIVE_INFINITY, pauseEnd: 0, known, limit: this.limit, admitted: 0 },
     };
     const limiter = new Limiter(this.#mutation.options?.(options, node) ?? options);
     this.nodes.push(node);
