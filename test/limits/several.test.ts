@@ -27,7 +27,7 @@ function open() {
     clock: { now: () => 0 },
   });
   const charge = async (limits: readonly RateLimit[], charges?: readonly Charge[]) => {
-    const { statuses, denied } = await limiter.charge("1", limits, charges);
+    const { statuses, denied } = await limiter.charge({ keyId: "1", keyLimits: limits }, charges);
     return { denied: denied?.limit.name ?? null, remaining: statuses.map(({ remaining }) => remaining) };
   };
   return { limiter, charge, asked };
@@ -67,9 +67,10 @@ test("a cost of 0 reads a limit and spends nothing", async () => {
 test("SHADOW neither denies nor waits", async () => {
   const { limiter, charge } = open();
   const shadow: RateLimit = { ...narrow, enforcement: "SHADOW" };
-  for (let count = 0; count < 10; count++) expect(limiter.charge("1", [shadow])).not.toBeInstanceOf(Promise);
+  for (let count = 0; count < 10; count++)
+    expect(limiter.charge({ keyId: "1", keyLimits: [shadow] })).not.toBeInstanceOf(Promise);
   await limiter.flush(false);
-  const charged = limiter.charge("1", [shadow]);
+  const charged = limiter.charge({ keyId: "1", keyLimits: [shadow] });
   expect(charged).toMatchObject({ denied: null, statuses: [{ isExceeded: true }] });
   expect((await charge([shadow, base])).denied).toBeNull();
 });

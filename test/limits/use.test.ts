@@ -82,7 +82,8 @@ async function statementsOf(limit: RateLimit, perMillisecond: number, keys: numb
     });
     let number = 0;
     setInterval(() => {
-      for (let left = perMillisecond; left > 0; left--) void started.charge(`${number++ % keys}`, [limit]);
+      for (let left = perMillisecond; left > 0; left--)
+        void started.charge({ keyId: `${number++ % keys}`, keyLimits: [limit] });
     }, 1);
     return started;
   });
