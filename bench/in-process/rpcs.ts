@@ -11,6 +11,7 @@ import { webhooksContext } from "../../src/server/webhooks.ts";
 import { createSigning } from "../../src/signing/signing.ts";
 import { createRpc } from "../../src/transport/pipeline/call-pipeline.ts";
 import { ConcurrencyLimiter } from "../../src/transport/pipeline/concurrency-limiter.ts";
+import type { UsageCounter } from "../../src/usage/counter.ts";
 import { createLastUsed } from "../../src/verify/last-used.ts";
 
 export interface OpenRpcs {
@@ -20,9 +21,9 @@ export interface OpenRpcs {
 
 /**
  * Opens the RPCs with guard, validation and error table, as transports receive them, on the database that the environment names. "attach"
- * makes this process a node beside the server that started the database.
+ * makes this process a node beside the server that started the database. Verifications are counted if there is a counter.
  */
-export async function openRpcs(ifRunning: "attach" | "reject"): Promise<OpenRpcs> {
+export async function openRpcs(ifRunning: "attach" | "reject", usage?: UsageCounter): Promise<OpenRpcs> {
   const config = readConfig();
   const resources = await openResources(config, { log: () => {}, ifRunning });
   await resources.coherence.membership.join();
@@ -32,7 +33,7 @@ export async function openRpcs(ifRunning: "attach" | "reject"): Promise<OpenRpcs
   const context = createVerifyContext(config, resources, signing, lastUsed, { adopt: () => {} }, { error: fail });
   const webhooks = webhooksContext(config, resources, () => {});
   const server = { auditFeed: createAuditFeed(resources), webhooks, onDenied: () => {}, isStopping: () => false };
-  const api = createApi(config, resources, signing, context, server);
+  const api = createApi(config, resources, signing, context, server, usage);
   const limiter = new ConcurrencyLimiter();
   const rpcs = implementRpcs(api).map((implementation) => createRpc(implementation, guard, limiter));
   return { rpcs, close: resources.close };

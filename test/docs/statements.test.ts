@@ -30,7 +30,7 @@ test("the statements for two roles are sufficient for a server that may not chan
   expect(rights).toMatchObject([{ level: "ok" }]);
   const sql = postgres(environment.KEYHOLD_DATABASE_URL, { max: 1 });
   onTestFinished(() => sql.end());
-  expect(queries).toHaveLength(1);
+  expect(queries).toHaveLength(2);
   for (const query of queries) expect(await sql.unsafe(query)).toEqual([]);
   await expect(sql.unsafe(prune ?? "")).rejects.toThrow("permission denied for function audit_prune");
   await expect(sql.unsafe(erase ?? "")).rejects.toThrow("permission denied for function audit_erase");

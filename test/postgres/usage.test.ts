@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { readFile } from "node:fs/promises";
 import postgres, { type Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { UNRESTRICTED } from "../../src/domain/principal.ts";
@@ -195,6 +196,11 @@ test("counts are grouped, filtered and ordered", async () => {
     [null, KEY, null, 13],
     [null, OTHER, null, 6],
   ]);
+  const top = await countsBy({ groupBy: ["key"], outcome: "VALID" });
+  expect(top.map(([, ...count]) => count)).toEqual([
+    [KEY, null, 6],
+    [OTHER, null, 6],
+  ]);
   expect(await countsBy({ groupBy: ["key", "outcome"] })).toEqual([
     [null, KEY, "EXPIRED", 7],
     [null, KEY, "VALID", 6],
@@ -274,4 +280,30 @@ test("one node at a time maintains the partitions", async () => {
 test.each(["-1 day", "1 hour", "401 days"])("a retention of %s is rejected", async (retention) => {
   const { sql } = await openUsage("2030-01-01T12:00:00Z");
   await expect(sql`SELECT usage_maintain(${retention}::interval, 1)`).rejects.toThrow(/from 1 to 400 days/);
+});
+
+test("the query of the docs finds keys that fail more often than usual", async () => {
+  const { ownerUrl } = await openSchema();
+  const sql = postgres(ownerUrl, { max: 1, onnotice: () => {}, connection: { TimeZone: "UTC" } });
+  onTestFinished(() => sql.end());
+  const page = await readFile(new URL("../../docs/usage.md", import.meta.url), "utf8");
+  const [, query = ""] = /```sql\n(.*?)```/s.exec(page) ?? [];
+  const lastHour = Math.floor(Date.now() / HOUR) * HOUR - HOUR;
+  const add = async (keyId: string, outcome: string, time: number, count: number) => {
+    const date = new Date(time).toISOString();
+    const [hour, next] = [Number(date.slice(11, 13)), new Date(time + DAY).toISOString().slice(0, 10)];
+    const day = date.slice(0, 10);
+    await sql`SELECT usage_partition('key_usage', ${`key_usage_${day.replaceAll("-", "")}`}, ${day}, ${next})`;
+    await sql`
+      INSERT INTO key_usage AS stored VALUES (${keyId}, ${count}, ${day}, ${outcome}, array_fill(${count}::bigint, ARRAY[1], ARRAY[${hour}::int]))
+      ON CONFLICT (key_id, day, outcome) DO UPDATE SET hours[${hour}::int] = excluded.count`;
+  };
+  const [busy, rare] = [randomUUID(), randomUUID()];
+  for (let hours = 1; hours <= 168; hours++) await add(busy, "EXPIRED", lastHour - hours * HOUR, 5);
+  await add(rare, "EXPIRED", lastHour - 3 * HOUR, 100);
+  await add(OTHER, "VALID", lastHour, 1_000);
+  for (const keyId of [busy, rare]) await add(keyId, "EXPIRED", lastHour, 50);
+  expect(await sql.unsafe(query)).toMatchObject([{ key_id: rare, count: "50", median: 0 }]);
+  await add(busy, "EXPIRED", lastHour, 51);
+  expect(await sql.unsafe(query)).toHaveLength(2);
 });

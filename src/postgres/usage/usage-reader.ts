@@ -54,10 +54,16 @@ function select(
     : sql``;
   return sql<UsageCount[]>`
     SELECT time, key_id, coalesce(page.actor_id, api_keys.actor_id) AS actor_id, outcome, count FROM (
-      SELECT ${timeOf(sql, step)} AS time, ${key} AS key_id, ${actor} AS actor_id, ${outcome} AS outcome, sum(count) AS count
+      SELECT ${timeOf(sql, step)} AS time, ${key} AS key_id, ${actor} AS actor_id, ${outcome} AS outcome, ${isStored(query) ? sql`count::numeric` : sql`sum(count)`} AS count
       FROM (${source(sql, query, restrictions, firstDay)}) AS counted ${actors} WHERE ${ownSession(sql)}
-      GROUP BY 1, 2, 3, 4 ORDER BY 1, 5 DESC, 2, 3, 4 OFFSET ${offset} LIMIT ${limit}
+      ${isStored(query) ? sql`` : sql`GROUP BY 1, 2, 3, 4`} ORDER BY 1, 5 DESC, 2, 3, 4 OFFSET ${offset} LIMIT ${limit}
     ) AS page LEFT JOIN api_keys USING (key_id) WHERE count IS NOT NULL ORDER BY time, count DESC, key_id, actor_id, outcome`;
+}
+
+/** Returns whether the rows of the table are the counts: those of one day and outcome, by key. A million of them are not grouped within seconds. */
+function isStored({ groupBy, outcome, step, startTime, endTime }: UsageQuery): boolean {
+  const isDay = startTime.getTime() % DAY === 0 && endTime.getTime() - startTime.getTime() === DAY;
+  return isDay && step !== HOUR && outcome !== undefined && groupBy.includes("key") && !groupBy.includes("actor");
 }
 
 function timeOf(sql: Sql, step: number | null): Fragment {
