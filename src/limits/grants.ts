@@ -16,7 +16,7 @@ export interface GrantRequest extends Requested {
   readonly burst: number;
   /** Tokens with which it refills, per millisecond; 0: that of a quota. */
   readonly rate: number;
-  /** Of a quota, all of which refills at the end of a period. */
+  /** The calendar of a quota, which refills as a whole at the end of a period. */
   readonly calendar?: Pick<Quota, "period" | "anchorTime">;
 }
 

@@ -5,8 +5,8 @@ import type { Grant, GrantRequest, Return } from "./grants.ts";
 export type Admission = "ADMITTED" | "DENIED" | "UNKNOWN";
 
 /**
- * What this node knows of the bucket of a limit, which all nodes share. It is told the time, in monotonic milliseconds, and the number of nodes
- * that may verify (null: unknown), and requests nothing itself.
+ * What this node knows of the bucket of a limit, which all nodes share. It receives the time, in monotonic milliseconds, and the number of
+ * nodes that may verify (null: unknown), and requests nothing itself.
  */
 export interface SharedBucket {
   /** Of the shared bucket. */

@@ -87,6 +87,17 @@ describe.each(KINDS)("$name", (kind) => {
     }
   });
 
+  test("answers 429 when a limit of the key is exceeded, with when to try again", async () => {
+    const limit = { name: "requests", quota: 1, window: "24h" };
+    const { secret } = await servers.issue({ scopes: ["read"], rate_limits: [limit] });
+    expect((await ask({ headers: bearer(secret) })).status).toBe(200);
+    const answer = await ask({ headers: bearer(secret) });
+    expect(answer.status).toBe(limits.statusOf?.[429] ?? 429);
+    if (answer.status !== 429) return;
+    expect(Number(answer.header("Retry-After"))).toBeGreaterThan(80_000);
+    expect(answer.header("RateLimit-Policy")).toBe('"requests";q=1;w=86400');
+  });
+
   test("passes an identity with a hundred scopes", async () => {
     const scopes = ["read", ...Array.from({ length: 99 }, (_, place) => `resource-${place}.operation-${place}`)];
     const { secret } = await servers.issue({ scopes });

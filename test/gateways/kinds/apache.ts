@@ -29,7 +29,7 @@ export const apache: GatewayKind = {
     passesUnlisted: false,
     refusesSpoofed: 401,
     // mod_oauth2 answers 401 whatever the cause.
-    statusOf: { 400: 401, 403: 401, 503: 401 },
+    statusOf: { 400: 401, 403: 401, 429: 401, 503: 401 },
     situations: {
       // It reads only Authorization, and cannot send the address of the client.
       "X-Api-Key": 401,

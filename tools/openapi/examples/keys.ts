@@ -250,7 +250,7 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
   },
   ApiKeysService_AdjustQuota: {
     subtract: {
-      summary: "Give back 500 verifications of this month",
+      summary: "Subtract 500 verifications of this month",
       parameters: { key_id: issuedKeyId },
       body: { name: "monthly", delta: -500 },
       status: 200,
