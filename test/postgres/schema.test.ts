@@ -109,7 +109,7 @@ test("an embedded database of an earlier release without a servers' role gets on
     { isSuperuser: false, isOwner: false, mayCreate: false, missing: [], needless: [] },
   ]);
   await superuser.unsafe(
-    "DROP TABLE api_keys, hash_schemes, hmac_keys, hash_prefix_lengths, signing_keys, nodes, used_root_secrets, accepted_databases, schema_migrations CASCADE",
+    "DROP TABLE api_keys, actors, hash_schemes, hmac_keys, hash_prefix_lengths, signing_keys, nodes, used_root_secrets, accepted_databases, schema_migrations CASCADE",
   );
   await superuser.unsafe(
     "DROP FUNCTION notify_key_changed, notify_raw_keys_imported, notify_key_adopted, notify_change",
