@@ -50,12 +50,12 @@ export const actorExamples: Readonly<Record<string, Examples>> = {
       status: 200,
       response: actor,
     },
-    outOfRange: {
-      summary: "A quota of nothing",
+    repeated: {
+      summary: "Two limits of one name",
       parameters: { actor_id, update_mask: "rate_limits" },
-      body: { rate_limits: [{ name: "requests", quota: 0, window: "1m" }] },
+      body: { rate_limits: ["1m", "1h"].map((window) => ({ name: "requests", quota: 600, window })) },
       status: 400,
-      response: invalidArgument("actor.rate_limits[0].quota", "must be from 1 to 1000000000", "OUT_OF_RANGE"),
+      response: invalidArgument("actor.rate_limits[1].name", "is used twice", "DUPLICATE_FIELD"),
     },
   },
   ActorsService_DeleteActor: {
