@@ -48,8 +48,8 @@ export interface ClusterOptions {
 
 const HOUR = 3_600_000;
 
-/** Milliseconds in which a response of a killed process may still be read. */
-const LATE_RESPONSES = 100;
+/** Milliseconds in which a response of a killed process may still be read by a busy client. The next process takes longer to start. */
+const LATE_RESPONSES = 1_000;
 
 /** Returns the program of this checkout. */
 export function currentProgram(defect: Defect | null): Program {

@@ -13,8 +13,8 @@ const count = (fields: JsonObject): JsonObject => ({ key_id: "", actor_id: "", o
 export const usageExamples: Readonly<Record<string, Examples>> = {
   UsageService_QueryUsage: {
     top: {
-      summary: "The keys that were used most on a day",
-      parameters: { start_time: DAY, end_time: NEXT_DAY, group_by: "key", page_size: 100 },
+      summary: "The key that was used most on a day",
+      parameters: { start_time: DAY, end_time: NEXT_DAY, group_by: "key", page_size: 1 },
       status: 200,
       response: { usage_counts: [count({ key_id, actor_id: "team_42", count: "120411" })], next_page_token: "" },
     },
@@ -48,7 +48,7 @@ export const usageExamples: Readonly<Record<string, Examples>> = {
       summary: "The key does not exist",
       parameters: { key_id: unknownKeyId },
       status: 404,
-      response: keyNotFound("API key"),
+      response: keyNotFound("key"),
     },
   },
 };
