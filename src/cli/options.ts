@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { invalidArgument } from "../domain/errors.ts";
 import { parseTimestamp } from "../filter/timestamp.ts";
 import { parseCidr } from "../lib/cidr.ts";
+import { quotaOption, rateLimitOption } from "./limit-options.ts";
 import { parseScopes } from "./scopes.ts";
 
 /** Adds `--json`, with which errors are JSON on stderr too. */
@@ -52,6 +53,8 @@ export function withKeyFields(command: Command): Command {
     )
     .addOption(timeOption("--expire-time", "when the key expires, such as 2030-01-31T12:00:00Z"))
     .addOption(allowIpOption("addresses from which the key is accepted, such as 203.0.113.0/24 (default: any)"))
+    .addOption(rateLimitOption("rate limits of the key"))
+    .addOption(quotaOption("quotas of the key"))
     .addOption(pairsOption("--metadata", "metadata"));
 }
 

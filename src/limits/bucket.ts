@@ -59,13 +59,12 @@ export class Bucket implements SharedBucket {
   }
 
   /** A limit that was changed keeps its debt: what was leased by the earlier one is void, also for verifications that wait. */
-  accept(limit: RateLimit): boolean {
+  accept(limit: RateLimit): void {
     const own = this.#limit;
-    if (own === limit) return true;
+    if (own === limit) return;
     const isSameBucket = own.quota === limit.quota && own.window === limit.window && own.burst === limit.burst;
     if (isSameBucket) this.#limit = limit;
     else this.#change(limit);
-    return true;
   }
 
   #change(limit: RateLimit): void {

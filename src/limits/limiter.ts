@@ -4,7 +4,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import { Borrower, type BorrowerOptions, type BorrowerStats } from "./borrower.ts";
 import { Bucket } from "./bucket.ts";
-import type { ReturnTokens } from "./grants.ts";
+import type { Return, ReturnTokens } from "./grants.ts";
 import { QuotaBucket } from "./quota-bucket.ts";
 import type { Admission, SharedBucket } from "./shared-bucket.ts";
 
@@ -76,7 +76,11 @@ export class Limiter {
   async flush(isStopping: boolean): Promise<void> {
     await this.#borrower.flush();
     const now = this.#options.monotonic();
-    const returns = [...this.#buckets.values()].flatMap((bucket) => bucket.release(now, isStopping) ?? []);
+    const returns: Return[] = [];
+    for (const bucket of this.#buckets.values()) {
+      const returned = bucket.release(now, isStopping);
+      if (returned !== null) returns.push(returned);
+    }
     if (returns.length > 0) await this.#options.returnTokens(returns);
   }
 
@@ -143,7 +147,8 @@ export class Limiter {
 
   #bucketOf(name: string, limit: Limit, now: number): SharedBucket {
     const known = this.#buckets.get(name);
-    if (known?.accept(limit)) return known;
+    known?.accept(limit);
+    if (known !== undefined) return known;
     this.#sweep(now);
     const bucket = isQuota(limit) ? new QuotaBucket(name, limit) : new Bucket(name, limit);
     this.#buckets.set(name, bucket);

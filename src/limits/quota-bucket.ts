@@ -9,13 +9,16 @@ const HORIZON = 1_000;
 /** Each node leases at most this part of what is left, so that the last of it is not divided among the nodes. */
 const BATCH_PART = 0.05;
 
+/** With less demand, tokens are requested one by one. */
+const MIN_BATCH = 4;
+
 /** Milliseconds without a verification after which leased tokens are returned. */
 const IDLE_TIME = 10_000;
 
 /** The bucket of a quota: tokens that are leased are charged, and those that a crash loses come back at the end of the period. */
 export class QuotaBucket implements SharedBucket {
   readonly name: string;
-  readonly limit: Quota;
+  #limit: Quota;
   readonly isShadow = false;
   readonly allowsOutage = false;
   readonly owes = false;
@@ -31,21 +34,38 @@ export class QuotaBucket implements SharedBucket {
   #resetTime = 0;
   #presented = 0;
   #asked = 0;
+  /** Tokens that were granted before the quota changed, and the end of their period: they are returned. */
+  #surplus = { tokens: 0, resetTime: 0 };
+  /** Whether the quota has changed since the last request. */
+  #isChanged = false;
 
   constructor(name: string, limit: Quota) {
     this.name = name;
-    this.limit = limit;
+    this.#limit = limit;
+  }
+
+  get limit(): Quota {
+    return this.#limit;
   }
 
   get isBusy(): boolean {
-    return this.isRequested || this.#tokens > 0;
+    return this.isRequested || this.#tokens > 0 || this.#surplus.tokens > 0;
   }
 
-  accept(limit: Quota): boolean {
-    const own = this.limit;
-    if (own === limit) return true;
+  /** What was leased before a change is returned, also what a request in flight will be granted. */
+  accept(limit: Quota): void {
+    const own = this.#limit;
+    if (own === limit) return;
     const isSamePeriod = own.period === limit.period && own.anchorTime === limit.anchorTime;
-    return isSamePeriod && own.limit === limit.limit && own.adjustTime === limit.adjustTime;
+    this.#limit = limit;
+    if (isSamePeriod && own.limit === limit.limit && own.adjustTime === limit.adjustTime) return;
+    this.#discard(this.#tokens, this.#resetTime);
+    [this.#tokens, this.#end, this.#isChanged] = [0, Number.NEGATIVE_INFINITY, true];
+  }
+
+  #discard(tokens: number, resetTime: number): void {
+    const earlier = this.#surplus.resetTime === resetTime ? this.#surplus.tokens : 0;
+    this.#surplus = { tokens: earlier + tokens, resetTime };
   }
 
   present(cost: number, now: number): void {
@@ -71,12 +91,14 @@ export class QuotaBucket implements SharedBucket {
 
   #batch(now: number, nodes: number | null): number {
     if (now >= this.#end) return 0;
+    const demand = this.#demand.expected(now);
     const left = Math.floor(((this.limit.limit - this.#used) * BATCH_PART) / (nodes ?? 1));
-    return Math.max(0, Math.min(this.#demand.expected(now), left));
+    return demand < MIN_BATCH ? 0 : Math.max(0, Math.min(demand, left));
   }
 
   request(waiting: number, now: number, nodes: number | null): GrantRequest {
     const { limit: burst, period, anchorTime } = this.limit;
+    this.#isChanged = false;
     const wanted = Math.max(0, waiting - this.#unspent(now)) + this.#batch(now, nodes);
     return { bucket: this.name, burst, rate: 0, calendar: { period, anchorTime }, wanted, owed: 0 };
   }
@@ -87,12 +109,17 @@ export class QuotaBucket implements SharedBucket {
 
   take({ granted, level, reset }: Grant, _: GrantRequest, sent: number): void {
     if (reset === undefined) return;
+    if (this.#isChanged) {
+      this.#discard(granted, reset.time);
+      return;
+    }
     if (reset.time !== this.#resetTime) this.#tokens = 0;
     this.#tokens += granted;
     [this.#used, this.#resetTime, this.#end, this.#asked] = [level, reset.time, sent + reset.after, sent];
   }
 
   release(now: number, isStopping: boolean): Return | null {
+    if (this.#surplus.tokens > 0) return this.#releaseSurplus();
     const tokens = this.#unspent(now);
     this.#tokens = tokens;
     if (tokens === 0 || this.isRequested || !(isStopping || now - this.#presented > IDLE_TIME)) return null;
@@ -101,8 +128,14 @@ export class QuotaBucket implements SharedBucket {
     return { bucket: this.name, tokens, resetTime: this.#resetTime };
   }
 
+  #releaseSurplus(): Return {
+    const surplus = { bucket: this.name, ...this.#surplus };
+    this.#surplus = { tokens: 0, resetTime: 0 };
+    return surplus;
+  }
+
   isIdle(now: number): boolean {
-    return !this.isRequested && this.#unspent(now) === 0 && (now >= this.#end || this.#used < this.limit.limit);
+    return !this.isBusy && this.#unspent(now) === 0 && (now >= this.#end || this.#used < this.limit.limit);
   }
 
   status(_: number, isExceeded: boolean, now: number): LimitStatus {

@@ -22,8 +22,8 @@ export interface SharedBucket {
   readonly owes: boolean;
   /** Whether it must be kept. */
   readonly isBusy: boolean;
-  /** Returns whether this is the bucket of a limit that may have been changed: what was leased by an earlier one is void. */
-  accept(limit: Limit): boolean;
+  /** Takes a limit that may have been changed: what was leased by the earlier one is void. */
+  accept(limit: Limit): void;
   /** Counts a cost that is presented, whether it will be admitted or not. */
   present(cost: number, now: number): void;
   admission(cost: number, now: number, nodes: number | null): Admission;

@@ -105,7 +105,7 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   ListActors: () => ({ page_size: 2 }),
   UpdateActor: () => ({
     actor: { actor_id: "limited", rate_limits: [{ name: "requests", quota: 60, window: "1m" }] },
-    update_mask: "rate_limits",
+    update_mask: "rateLimits",
   }),
   DeleteActor: () => ({ actor_id: "limited" }),
   // There can be only 100.

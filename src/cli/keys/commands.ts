@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { invalidArgument } from "../../domain/errors.ts";
 import { addImport } from "../import/command.ts";
+import { quotaOption, rateLimitOption } from "../limit-options.ts";
 import {
   allowIpOption,
   examples,
@@ -32,7 +33,19 @@ export function addKeysCommands(program: Command): void {
   }
 }
 
-const WITH_OUTPUT = ["issue", "list", "get", "update", "rotate", "end-grace", "revoke", "disable", "enable", "verify"];
+const WITH_OUTPUT = [
+  "issue",
+  "list",
+  "get",
+  "update",
+  "rotate",
+  "end-grace",
+  "revoke",
+  "disable",
+  "enable",
+  "verify",
+  "adjust-quota",
+];
 
 function addKeyCommands(keys: Command): void {
   withSecret(withKeyFields(keys.command("issue")))
@@ -87,6 +100,10 @@ function addKeyCommands(keys: Command): void {
     .option("--clear-expiry", "remove the expiry of the key")
     .addOption(allowIpOption("new addresses from which the key is accepted").conflicts("allowAnyIp"))
     .option("--allow-any-ip", "accept the key from any address")
+    .addOption(rateLimitOption("new rate limits").conflicts("clearRateLimits"))
+    .option("--clear-rate-limits", "remove all rate limits")
+    .addOption(quotaOption("new quotas").conflicts("clearQuotas"))
+    .option("--clear-quotas", "remove all quotas")
     .action(async (keyId, options) => (await import("./manage.ts")).update(keyId, options));
   withSecret(keys.command("rotate"))
     .description("replace the secret of an issued key and print the new secret; it is shown only once")
@@ -120,6 +137,19 @@ function addKeyCommands(keys: Command): void {
     .description("enable a disabled key, issued or imported")
     .argument("<key_id>")
     .action(async (keyId, options) => (await import("./manage.ts")).enable(keyId, options));
+  keys
+    .command("limits")
+    .description("show the rate limits and quotas of a key and of its actor, and what is left of them")
+    .argument("<key_id>")
+    .action(async (keyId, options) => (await import("./manage.ts")).limits(keyId, options));
+  keys
+    .command("adjust-quota")
+    .description("change what is used of a quota in its current period")
+    .argument("<key_id>")
+    .argument("<name>", "name of the quota")
+    .addOption(new Option("--add <count>", "verifications to add").argParser(positiveInteger).conflicts("subtract"))
+    .option("--subtract <count>", "verifications to subtract", positiveInteger)
+    .action(async (keyId, name, options) => (await import("./manage.ts")).adjustQuota(keyId, name, options));
   keys
     .command("delete")
     .description("delete an imported key; its raw key can then be imported again")
@@ -186,6 +216,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     "keyhold keys issue --name ci --actor team_42 --metadata env=prod --out ci.secret",
     "keyhold keys issue --name office --actor team_42 --allow-ip 203.0.113.0/24 2001:db8::/32",
     "keyhold keys issue --name ci --actor team_42 --out ci.secret --output id",
+    "keyhold keys issue --name free --actor team_42 --rate-limit requests=60/1m --quota monthly=10000/month",
   ],
   list: [
     "keyhold keys list --limit 20",
@@ -201,6 +232,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     `keyhold keys update ${KEY_ID} --name 'old bot' --clear-metadata`,
     `keyhold keys update ${KEY_ID} --ttl 30d`,
   ],
+  limits: [`keyhold keys limits ${KEY_ID}`],
+  "adjust-quota": [`keyhold keys adjust-quota ${KEY_ID} monthly --subtract 500`],
   rotate: [`keyhold keys rotate ${KEY_ID} --grace-period 24h --out ci.secret`],
   revoke: [
     `keyhold keys revoke ${KEY_ID} --reason key-compromise`,

@@ -3,6 +3,7 @@ import { rawKeyWarnings } from "../../credential/header-form.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
 import { type HashOptions, readHashDefaults } from "../hash-options.ts";
+import type { QuotaOption, RateLimitOption } from "../limit-options.ts";
 import { ipRestrictionTo } from "../options.ts";
 import { note } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
@@ -16,6 +17,8 @@ export interface NewKeyOptions extends RemoteOptions {
   readonly ttl?: string;
   readonly expireTime?: Timestamp;
   readonly allowIp?: string[];
+  readonly rateLimit?: RateLimitOption[];
+  readonly quota?: QuotaOption[];
   readonly metadata?: Record<string, string>;
   readonly requestId?: string;
 }
@@ -67,9 +70,21 @@ async function inputOf(options: ImportOneOptions) {
   return { rawKeyHash: toRawKeyHash(phc === true ? { phc: hash } : { value: hash }, defaults), adoptBeforeTime };
 }
 
-function fieldsOf({ name, actor, scope = [], ttl, expireTime, allowIp, metadata = {}, requestId }: NewKeyOptions) {
+function fieldsOf({ name, actor, scope = [], ttl, expireTime, allowIp, metadata = {}, ...others }: NewKeyOptions) {
+  const { requestId, rateLimit: rateLimits, quota: quotas } = others;
   const ipRestriction = ipRestrictionTo(allowIp);
-  return { name, actorId: actor, scopes: scope, ttl, expireTime, ipRestriction, metadata, requestId };
+  return {
+    name,
+    actorId: actor,
+    scopes: scope,
+    ttl,
+    expireTime,
+    ipRestriction,
+    rateLimits,
+    quotas,
+    metadata,
+    requestId,
+  };
 }
 
 type RotateOptions = RemoteOptions & SecretOptions & { readonly gracePeriod?: string };

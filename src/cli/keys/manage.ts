@@ -2,11 +2,12 @@ import type { Message } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RevocationReason } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
+import { isJsonObject } from "../../lib/json.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
 import { ipRestrictionTo } from "../options.ts";
-import { writeObject } from "../output.ts";
+import { tableText, write, writeJson, writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
-import { writeMessage } from "../rest-json.ts";
+import { restJson, writeMessage } from "../rest-json.ts";
 import type { NewKeyOptions } from "./create.ts";
 
 export async function get(keyId: string, options: RemoteOptions): Promise<void> {
@@ -19,24 +20,29 @@ interface UpdateOptions extends Partial<NewKeyOptions> {
   readonly clearMetadata?: true;
   readonly clearExpiry?: true;
   readonly allowAnyIp?: true;
+  readonly clearRateLimits?: true;
+  readonly clearQuotas?: true;
 }
 
 /** Updates the fields of the options; each replaces the earlier value. */
 export async function update(keyId: string, options: UpdateOptions): Promise<void> {
   const { name, scope, clearScopes, metadata, clearMetadata, ttl, expireTime, clearExpiry, allowIp, allowAnyIp } =
     options;
+  const { rateLimit: rateLimits, clearRateLimits, quota: quotas, clearQuotas } = options;
   const changes = { name, scopes: scope ?? (clearScopes && []), metadata: metadata ?? (clearMetadata && {}), ttl };
   const ipRestriction = ipRestrictionTo(allowIp);
   const paths = Object.entries(changes).flatMap(([path, value]) => (value === undefined ? [] : path));
   // In the mask without a value, it is cleared.
   if (ipRestriction !== undefined || allowAnyIp) paths.push("ip_restriction");
   if (expireTime !== undefined || clearExpiry) paths.push("expire_time");
+  if (rateLimits !== undefined || clearRateLimits) paths.push("rate_limits");
+  if (quotas !== undefined || clearQuotas) paths.push("quotas");
   if (paths.length === 0) {
     const options =
-      "--name, --scope, --metadata, --ttl, --expire-time, --allow-ip, --allow-any-ip, or one of --clear-…";
+      "--name, --scope, --metadata, --ttl, --expire-time, --allow-ip, --allow-any-ip, --rate-limit, --quota, or one of --clear-…";
     throw invalidArgument("options", `nothing to update; set at least one of ${options}`);
   }
-  const [key, updateMask] = [{ keyId, ...changes, expireTime, ipRestriction }, { paths }];
+  const [key, updateMask] = [{ keyId, ...changes, expireTime, ipRestriction, rateLimits, quotas }, { paths }];
   const { issuedApiKeys, importedApiKeys } = await openRemote(options);
   const updated = await ofEitherKind(
     keyId,
@@ -66,6 +72,33 @@ export async function disable(keyId: string, options: RemoteOptions & { readonly
 export async function enable(keyId: string, options: RemoteOptions): Promise<void> {
   const { apiKeys } = await openRemote(options);
   await writeMessage(await apiKeys.enableApiKey({ keyId }), options);
+}
+
+interface AdjustOptions extends RemoteOptions {
+  readonly add?: number;
+  readonly subtract?: number;
+}
+
+export async function adjustQuota(keyId: string, name: string, options: AdjustOptions): Promise<void> {
+  const { add = 0, subtract = 0 } = options;
+  const delta = add - subtract;
+  if (delta === 0) throw invalidArgument("--add", "is required unless --subtract is set");
+  const { apiKeys } = await openRemote(options);
+  await writeMessage(await apiKeys.adjustQuota({ keyId, name, delta }), options);
+}
+
+/** Shows the limits of a key and of its actor with their state, which charges nothing. */
+export async function limits(keyId: string, options: RemoteOptions): Promise<void> {
+  const { apiKeys } = await openRemote(options);
+  const states = restJson(await apiKeys.explainApiKey({ keyId })).limits;
+  const rows = Array.isArray(states) ? states.filter(isJsonObject) : [];
+  if (options.json === true) return writeJson(rows);
+  const cells = rows.map((row) => {
+    const { name, quota, window, period, remaining, reset_time } = row;
+    const unit = window === "" ? String(period).replace("QUOTA_PERIOD_", "").toLowerCase() : window;
+    return [name, `${quota}/${unit}`, remaining, reset_time].map((value) => String(value ?? ""));
+  });
+  await write([tableText(cells, ["LIMIT", "QUOTA", "REMAINING", "RESET"])]);
 }
 
 export async function endGrace(keyId: string, options: RemoteOptions): Promise<void> {

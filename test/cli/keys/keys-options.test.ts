@@ -104,3 +104,38 @@ test("lists both kinds, and combines the conditions of all options", async () =>
   const { stdout } = await keys(["list", "--kind", "all", "--actor", actor, "--limit", "3"]);
   expect(stdout).toMatch(/EXPIRES +LAST USED +KIND\n.* ISSUED\n.* IMPORTED\n.* ISSUED\n$/);
 });
+
+test("sets limits of keys, shows what is left of them, and adjusts quotas", async () => {
+  const draft = ["--name", "a bot", "--actor", "team_1"];
+  const limits = ["--rate-limit", "requests=60/1m,burst=90", "exports=5/1h,on-demand,shadow,on-outage=allow"];
+  const { secret, issued_api_key: key } = await answerOf([
+    "issue",
+    ...draft,
+    ...limits,
+    "--quota",
+    "monthly=100/month",
+  ]);
+  expect(key.rate_limits).toMatchObject([
+    { name: "requests", quota: 60, window: "60s", burst: 90, enforcement: "RATE_LIMIT_ENFORCEMENT_ENFORCED" },
+    { name: "exports", window: "3600s", on_demand: true, enforcement: "RATE_LIMIT_ENFORCEMENT_SHADOW" },
+  ]);
+  expect(key.rate_limits[1].on_outage).toBe("OUTAGE_POLICY_ALLOW");
+  expect(key.quotas).toMatchObject([{ name: "monthly", limit: 100, period: "QUOTA_PERIOD_MONTH" }]);
+  expect((await keys(["verify", "--json"], secret)).code).toBe(0);
+  expect(await answerOf(["adjust-quota", key.key_id, "monthly", "--add", "9"])).toMatchObject({ key_id: key.key_id });
+  await answerOf(["adjust-quota", key.key_id, "monthly", "--subtract", "3"]);
+  const { stdout } = await keys(["limits", key.key_id]);
+  expect(stdout).toMatch(
+    /^LIMIT +QUOTA +REMAINING +RESET\nrequests +60\/60s +\d+ .*\n(exports .*\n)?monthly +100\/month +93 /,
+  );
+  const updated = await answerOf(["update", key.key_id, "--clear-rate-limits", "--quota", "daily=7/day"]);
+  expect(updated).toMatchObject({ rate_limits: [], quotas: [{ name: "daily", limit: 7 }] });
+  for (const wrong of [
+    ["--rate-limit", "requests=60"],
+    ["--rate-limit", "a=1/1m,fast"],
+    ["--quota", "m=5/decade"],
+  ]) {
+    const { code, stderr } = await keys(["issue", ...draft, ...wrong]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`${wrong[0]}: must have the form name=`)]);
+  }
+});
