@@ -62,6 +62,11 @@ function rows<T>(
 }
 
 const nothing = async () => undefined;
+const limitsOf = (actorId: string) => ({
+  actor: { actorId, rateLimits: [{ name: "requests", quota: 9, window: "1m" }] },
+  updateMask: { paths: ["rate_limits"] },
+});
+const anActor = async () => (await client.actors.updateActor(limitsOf(randomUUID()))).actorId;
 const issued = () => issue(suite.rest, { quotas: [{ name: "monthly", limit: 9, period: "QUOTA_PERIOD_MONTH" }] });
 const imported = () => importKey(suite.rest);
 const endpoint = async () => {
@@ -98,6 +103,12 @@ const CALLS = table<Row>([
     listWebhookEndpoints: () => client.webhookEndpoints.listWebhookEndpoints({}),
     createHmacKey: () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
   }),
+  ...rows(anActor, {
+    getActor: (actorId) => client.actors.getActor({ actorId }),
+    listActors: () => client.actors.listActors({}),
+    updateActor: (actorId) => client.actors.updateActor(limitsOf(actorId)),
+  }),
+  ...rows(anActor, { deleteActor: (actorId) => client.actors.deleteActor({ actorId }) }, { reason: "ACTOR_NOT_FOUND" }),
   ...rows(issued, {
     getIssuedApiKey: ({ keyId }) => client.issuedApiKeys.getIssuedApiKey({ keyId }),
     getKeyUsage: ({ keyId }) => client.usage.getKeyUsage({ keyId }),
