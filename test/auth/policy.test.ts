@@ -123,7 +123,7 @@ test("the page on authentication lists each scope with the RPCs that need it", (
     scope,
     (
       rpcs.match(
-        /\w*[a-z]Api\w+|\w+(?:HmacKey|AuditEvent)s?|\w+Audit(?:Events?|Checkpoint|Proof)|\w+Webhook\w*|DeriveToken|StreamVerify|\w+Usage|\w+Quota/g,
+        /\w*[a-z]Api\w+|\w+(?:HmacKey|AuditEvent)s?|\w+Audit(?:Events?|Checkpoint|Proof)|\w+Webhook\w*|DeriveToken|StreamVerify|\w+Usage|\w+Quota|\w+Actors?\b|EndGracePeriod/g,
       ) ?? []
     ).sort(),
   ]);
