@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { expect } from "vitest";
 import { Health } from "../../gen/health/v1/health_pb.js";
+import { ActorsService } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { QuotaPeriod, RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
@@ -23,6 +24,7 @@ const { method: hmacKeys } = HmacKeysService;
 const { method: usage } = UsageService;
 const { method: webhooks } = WebhookEndpointsService;
 const { method: keys } = ApiKeysService;
+const { method: actors } = ActorsService;
 
 const record = {
   key_id: "<id>",
@@ -39,6 +41,18 @@ const record = {
   quotas: [],
 };
 const MONTHLY = { name: "monthly", limit: 100, period: "QUOTA_PERIOD_MONTH", anchor_time: "<time>" };
+const LIMIT = {
+  ...{ name: "requests", quota: 9, window: "60s", burst: 9, on_demand: false },
+  ...{ enforcement: "RATE_LIMIT_ENFORCEMENT_ENFORCED", on_outage: "OUTAGE_POLICY_DENY" },
+};
+const limited = (name: string) => ({
+  ...{ actor_id: `actor-${name}`, rate_limits: [LIMIT], create_time: "<time>", update_time: "<time>" },
+});
+const limitedActor = (call: CallRpc, name: string) =>
+  call(actors.updateActor, {
+    actor: { actorId: `actor-${name}`, rateLimits: [{ name: "requests", quota: 9, window: "1m" }] },
+    updateMask: { paths: ["rate_limits"] },
+  });
 const issuedRecord = { ...record, hint: "<hint>", restricted_to_actor_ids: [] };
 const importedRecord = { ...record, hint: "…tail" };
 const revoked = { key_id: "<id>", status: "KEY_STATUS_REVOKED", revoke_time: "<time>" };
@@ -466,6 +480,40 @@ export const SCENARIOS: readonly Scenario[] = [
       api_keys: [{ ...importedRecord, name: "a", restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" }],
       next_page_token: "",
     },
+  ),
+  scenario(
+    actors.updateActor,
+    "creates an actor with limits",
+    (call) => limitedActor(call, "updated"),
+    limited("updated"),
+  ),
+  scenario(
+    actors.getActor,
+    "returns the limits of an actor",
+    async (call) => {
+      await limitedActor(call, "read");
+      return call(actors.getActor, { actorId: "actor-read" });
+    },
+    limited("read"),
+  ),
+  scenario(
+    actors.listActors,
+    "returns actors by their ids",
+    async (call) => {
+      await limitedActor(call, "first");
+      return call(actors.listActors, { pageSize: 1 });
+    },
+    { actors: [expect.objectContaining({ rate_limits: [LIMIT] })], next_page_token: expect.any(String) },
+  ),
+  scenario(
+    actors.deleteActor,
+    "removes the limits of an actor",
+    async (call) => {
+      const name = randomUUID();
+      await limitedActor(call, name);
+      return call(actors.deleteActor, { actorId: `actor-${name}` });
+    },
+    {},
   ),
   scenario(
     keys.adjustQuota,
