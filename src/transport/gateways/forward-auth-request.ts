@@ -48,12 +48,12 @@ export class ForwardAuthRequest implements GatewayRequest {
   }
 
   /**
-   * Rejects an audience of the client: some gateways keep the client's query if the configured URL has none. Its `required_scopes` need no
-   * check, since they only add to what is required.
+   * Rejects an audience and charges of the client: some gateways keep the client's query if the configured URL has none. A charge of 0 would
+   * make requests free. Its `required_scopes` need no check, since they only add to what is required.
    */
   #requireOwnQuery(): void {
-    const { query, audience } = this.#target;
-    if (audience === undefined) return;
+    const { query, audience, charges } = this.#target;
+    if (audience === undefined && charges.length === 0) return;
     const isForeign = URI_HEADERS.some((name) => this.header(name).some((uri) => queryOf(uri) === query));
     if (isForeign)
       throw invalidArgument(

@@ -68,6 +68,12 @@ test("a key whose limit is exceeded is answered 429, with when to try again", as
   expect((await ask(bearer(limited.secret))).status).toBe(200);
 });
 
+test("charges of a client's own query, which some gateways keep, are rejected", async () => {
+  const headers: Fields = [...bearer(key.secret), ["X-Forwarded-Uri", "/orders?charges=requests:0"]];
+  expect((await ask(headers, { suffix: "?charges=requests:0" })).status).toBe(400);
+  expect((await ask(headers, { suffix: "?charges=requests:2" })).status).toBe(200);
+});
+
 test.each(["charges=", "charges=requests:-1", "charges=requests:x", "charges=Requests", `charges=${"a,".repeat(9)}`])(
   "charges that are malformed are rejected: %s",
   async (query) => {
