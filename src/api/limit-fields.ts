@@ -19,6 +19,11 @@ function fieldOf({ limit, remaining, resetTime }: LimitStatus, now: number): Lim
 
 /** Returns the seconds after which a denied verification may be admitted; 1 if that is unknown. */
 export function retryAfterSeconds(limits: readonly LimitStatus[]): number {
-  const waits = limits.filter(({ isExceeded }) => isExceeded).map(({ retryAfter }) => retryAfter ?? 0);
+  const waits = limits.filter(denies).map(({ retryAfter }) => retryAfter ?? 0);
   return Math.max(1, ...waits.map((wait) => Math.ceil(wait / 1000)));
+}
+
+/** Returns whether a limit denies the verification. One that is not enforced can be exceeded, and does not. */
+export function denies({ limit, isExceeded }: LimitStatus): boolean {
+  return isExceeded && (isQuota(limit) || limit.enforcement === "ENFORCED");
 }

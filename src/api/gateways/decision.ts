@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../domain/errors.ts";
 import { type EncodedAnswers, errorCodeOf, type Invalid, type RejectionReason } from "../../domain/verdict.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
-import { limitFields, retryAfterSeconds } from "../limit-fields.ts";
+import { denies, limitFields, retryAfterSeconds } from "../limit-fields.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
 
 /** What a gateway does with a request, in the terms of HTTP. */
@@ -97,12 +97,11 @@ const LIMITED: readonly RejectionReason[] = ["RATE_LIMITED", "QUOTA_EXCEEDED"];
 function limited({ reason, message, limits = [] }: Invalid): GatewayDecision {
   const seconds = retryAfterSeconds(limits);
   const headers: HeaderField[] = [["retry-after", `${seconds}`], ...Object.entries(limitFields(limits))];
-  const exceeded = limits.filter(({ isExceeded }) => isExceeded);
   const details = [
     { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_delay: `${seconds}s` },
     {
       "@type": "type.googleapis.com/google.rpc.QuotaFailure",
-      violations: exceeded.map(({ limit }) => ({ subject: `limit:${limit.name}`, description: message })),
+      violations: limits.filter(denies).map(({ limit }) => ({ subject: `limit:${limit.name}`, description: message })),
     },
   ];
   return deny({ status: 429, reason: "RATE_LIMITED", message, metadata: errorCodeOf(reason), headers, details });

@@ -68,6 +68,16 @@ test("a key whose limit is exceeded is answered 429, with when to try again", as
   expect((await ask(bearer(limited.secret))).status).toBe(200);
 });
 
+test("a limit that is not enforced neither denies nor changes when to try again", async () => {
+  const shadow = { name: "long", quota: 1, window: "24h", enforcement: "RATE_LIMIT_ENFORCEMENT_SHADOW" };
+  const { secret } = await issue(suite.rest, { rate_limits: [{ name: "short", quota: 1, window: "1h" }, shadow] });
+  expect((await ask(bearer(secret))).status).toBe(200);
+  const { status, headers, text } = await ask(bearer(secret));
+  expect(status).toBe(429);
+  expect(Number(headers["retry-after"])).toBeLessThanOrEqual(3_600);
+  expect(JSON.parse(text).error.details[2].violations).toMatchObject([{ subject: "limit:short" }]);
+});
+
 test("charges of a client's own query, which some gateways keep, are rejected", async () => {
   const headers: Fields = [...bearer(key.secret), ["X-Forwarded-Uri", "/orders?charges=requests:0"]];
   expect((await ask(headers, { suffix: "?charges=requests:0" })).status).toBe(400);
