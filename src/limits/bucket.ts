@@ -208,7 +208,7 @@ export class Bucket implements SharedBucket {
     const used = level === null ? null : Math.max(0, level + this.#debt - this.#tokens(now));
     const retryAfter = this.retryAfter(Math.max(cost, 1), now);
     const remaining = used === null ? null : Math.max(0, Math.floor(limit.burst - used));
-    const isEmpty = isExceeded || remaining === 0;
+    const isEmpty = (isExceeded || remaining === 0) && !this.isShadow;
     return {
       limit,
       remaining,

@@ -108,6 +108,21 @@ describe("a verifier with a cache", () => {
     expect(second).toBe(first);
   });
 
+  test("is not told to wait for a limit that is not enforced", async () => {
+    const shadow = { ...PER_DAY, name: "shadow", quota: 1, enforcement: "RATE_LIMIT_ENFORCEMENT_SHADOW" };
+    const limits = { rate_limits: [{ ...PER_DAY, window: "1h", quota: 1 }, shadow] };
+    const { secret } = await issue(suite.rest, limits);
+    const verifier = cached();
+    expect((await verifier.verify(secret)).ok).toBe(true);
+    const rejected = await verifier.verify(secret);
+    expect(rejected).toMatchObject({
+      ok: false,
+      reason: "RATE_LIMITED",
+      limits: [{ exceeded: true }, { exceeded: true }],
+    });
+    if (!rejected.ok) expect(rejected.retryAfter).toBeLessThanOrEqual(3_600);
+  });
+
   test("charges what the presentation says, and reports a quota", async () => {
     const { secret } = await issue(suite.rest, LIMITS);
     const verifier = cached();
