@@ -96,7 +96,8 @@ async function createTestKeys(protocol: Protocol): Promise<TestKeys> {
   const admin = bearer(adminToken);
   const key = { name: "a key", actor_id: "actor_1", scopes: ["read"] };
   const raw = rawKey();
-  const issued = await call(protocol, rpc("CreateIssuedApiKey"), key, admin);
+  const quotas = [{ name: "monthly", limit: 1000, period: "QUOTA_PERIOD_MONTH" }];
+  const issued = await call(protocol, rpc("CreateIssuedApiKey"), { ...key, quotas }, admin);
   const imported = await call(protocol, rpc("CreateImportedApiKey"), { ...key, raw_key: raw }, admin);
   const derive = (credential: string, algorithm: string) =>
     call(protocol, rpc("DeriveToken"), { credential, algorithm: `TOKEN_ALGORITHM_${algorithm}` }, admin);
@@ -330,6 +331,7 @@ test("no table contains a secret", async () => {
     "hmac_keys",
     "key_usage",
     "key_usage_daily",
+    "limit_buckets",
     "nodes",
     "raw_key_digests",
     "schema_migrations",
@@ -344,8 +346,9 @@ test("no table contains a secret", async () => {
   for (const { name } of tables) {
     const rows = await sql`SELECT t::text AS text FROM ${sql(name)} AS t`;
     // No request has a prefix with a valid slow hash, no key expires soon, and events that are pending move on.
-    if (!["hash_prefix_lengths", "expiry_notices", "audit_pending"].includes(name))
-      expect(rows.length).toBeGreaterThan(0);
+    // The usage of tomorrow has a partition already.
+    if (!["hash_prefix_lengths", "expiry_notices", "audit_pending"].includes(name) && !name.startsWith("key_usage_2"))
+      expect([name, rows.length]).not.toEqual([name, 0]);
     expect(secrets.foundIn(rows.map(({ text }) => text).join("\n"))).toEqual([]);
   }
 });

@@ -31,6 +31,7 @@ test("the package has all required files, and no source, test or secret", () => 
     "introspection.md",
     "openapi.json",
     "operating.md",
+    "usage.md",
     "webhooks.md",
   ];
   const expected = [

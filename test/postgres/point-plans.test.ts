@@ -169,6 +169,7 @@ function flatten(node: PlanNode): PlanNode[] {
 const SEARCHED: Readonly<Record<string, RegExp>> = {
   api_keys_pkey: /^\(key_id = /,
   api_keys_request_id: /^\(request_id = /,
+  actors_pkey: /^\(actor_id = /,
   raw_key_digests_pkey: /^\(digest = /,
 };
 

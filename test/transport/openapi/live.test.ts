@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { HMAC_KEY, SAMPLES, WEBHOOK_ENDPOINT } from "../../../tools/openapi/examples/samples.ts";
+import { HMAC_KEY, ISSUED, MONTHLY, SAMPLES, WEBHOOK_ENDPOINT } from "../../../tools/openapi/examples/samples.ts";
 import { importKey, newRawKey, revoke, succeeded, table } from "../../support/conformance.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { type Answer, issue, type Json, paths, type RestClient } from "../../support/rest.ts";
@@ -139,6 +139,8 @@ test("too many calls are answered as documented", async () => {
 
 /** Creates the resources of the samples and returns a function that substitutes them. */
 async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
+  // Lists show the newest first.
+  const limited = await issue(rest, { ...ISSUED, quotas: [MONTHLY] });
   const issued = await issue(rest, createdBy("IssuedApiKeysService_CreateIssuedApiKey", "issue"));
   const imported = await importKey(rest, {
     ...createdBy("ImportedApiKeysService_CreateImportedApiKey", "import"),
@@ -164,6 +166,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     issuedKeyId: issued.keyId,
     importedKeyId: imported.keyId,
     revokedKeyId: revoked.keyId,
+    quotaKeyId: limited.keyId,
     unknownKeyId: SAMPLES.unknownKeyId,
     secret: issued.secret,
     revokedSecret: revoked.secret,

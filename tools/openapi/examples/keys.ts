@@ -6,6 +6,7 @@ import {
   invalidArgument,
   issuedKey,
   keyNotFound,
+  MONTHLY,
   REVOKED_KEY,
   REVOKED_VERDICT,
   SAMPLES,
@@ -14,7 +15,8 @@ import {
   wrongState,
 } from "./samples.ts";
 
-const { issuedKeyId, importedKeyId, revokedKeyId, unknownKeyId, secret, revokedSecret, rawKey, newRawKey } = SAMPLES;
+const { issuedKeyId, importedKeyId, revokedKeyId, quotaKeyId, unknownKeyId, secret, revokedSecret, rawKey, newRawKey } =
+  SAMPLES;
 const REASON = "REVOCATION_REASON_KEY_COMPROMISE";
 
 /** Of a JWT whose parts are texts. */
@@ -42,13 +44,6 @@ const disabled = (kind: string, key: JsonObject): JsonObject => ({
   disable_reason: "suspected leak",
   disabled_by: "none:anonymous",
 });
-
-const MONTHLY: JsonObject = {
-  name: "monthly",
-  limit: 10_000,
-  period: "QUOTA_PERIOD_MONTH",
-  anchor_time: "2001-01-01T00:00:00Z",
-};
 
 const check = (name: string, result: string, detail: string): JsonObject => ({
   name: `VERIFICATION_CHECK_${name}`,
@@ -251,10 +246,10 @@ export const keyExamples: Readonly<Record<string, Examples>> = {
   ApiKeysService_AdjustQuota: {
     subtract: {
       summary: "Subtract 500 verifications of this month",
-      parameters: { key_id: issuedKeyId },
+      parameters: { key_id: quotaKeyId },
       body: { name: "monthly", delta: -500 },
       status: 200,
-      response: ofKind("KEY_KIND_ISSUED", issuedKey({ quotas: [MONTHLY] })),
+      response: ofKind("KEY_KIND_ISSUED", issuedKey({ key_id: quotaKeyId, quotas: [MONTHLY] })),
     },
     unknown: {
       summary: "No such quota",

@@ -11,6 +11,8 @@ export const SAMPLES = {
   importedKeyId: "01991f3b-0d2e-7a90-8f13-5e6d7c8b9a01",
   /** Id of an issued key that is revoked. */
   revokedKeyId: "01991f3c-44aa-7b1e-b0d7-1122334455aa",
+  /** Id of an issued key that has a quota. */
+  quotaKeyId: "01991f3e-19d4-7f08-b6a3-6c5d4e3f2a1b",
   unknownKeyId: "0198b2a4-7d3e-7c52-a1f0-5c9a3b7e2d10",
   /** Of the issued key. Its checksum is wrong, so that no scanner takes it for a real one. */
   secret: `kh_v1_${"ExampleOfASecret".padEnd(94, "0")}`,
@@ -71,6 +73,14 @@ export const HMAC_KEY: JsonObject = {
   hmac_key_id: SAMPLES.hmacKeyId,
   key: "dGhlIGtleSBvZiBITUFDcyBvZiBhbm90aGVyIHN5c3RlbQ",
   encoding: "TEXT_ENCODING_BASE64URL",
+};
+
+/** A quota. */
+export const MONTHLY: JsonObject = {
+  name: "monthly",
+  limit: 10_000,
+  period: "QUOTA_PERIOD_MONTH",
+  anchor_time: "2001-01-01T00:00:00Z",
 };
 
 export function issuedKey(changes: JsonObject = {}): JsonObject {
