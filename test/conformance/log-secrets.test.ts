@@ -309,6 +309,11 @@ function keysAt(index: number): TestKeys {
   return testKeys;
 }
 
+/** No request has a prefix with a valid slow hash, no key expires soon, events that are pending move on, and no day of usage ends. */
+const mayBeEmpty = (table: string) =>
+  /^key_usage_2/.test(table) ||
+  ["hash_prefix_lengths", "expiry_notices", "audit_pending", "key_usage_daily"].includes(table);
+
 test("no table contains a secret", async () => {
   const tables = await sql`SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`;
   // Partitions have the date in their name.
@@ -345,10 +350,7 @@ test("no table contains a secret", async () => {
   ]);
   for (const { name } of tables) {
     const rows = await sql`SELECT t::text AS text FROM ${sql(name)} AS t`;
-    // No request has a prefix with a valid slow hash, no key expires soon, and events that are pending move on.
-    // The usage of tomorrow has a partition already.
-    if (!["hash_prefix_lengths", "expiry_notices", "audit_pending"].includes(name) && !name.startsWith("key_usage_2"))
-      expect([name, rows.length]).not.toEqual([name, 0]);
+    if (!mayBeEmpty(name)) expect([name, rows.length]).not.toEqual([name, 0]);
     expect(secrets.foundIn(rows.map(({ text }) => text).join("\n"))).toEqual([]);
   }
 });

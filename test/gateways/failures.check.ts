@@ -25,6 +25,8 @@ beforeEach(() => application.forget());
 describe.each(KINDS)("$name", (kind) => {
   let gateway: Gateway;
   beforeEach(async () => {
+    // A server that was frozen rejects calls until it has a lease again.
+    await eventually(areReady);
     const settings = { application: application.address, keyhold: servers.addresses, token: servers.token };
     gateway = await startGateway(kind, join(inject("testDir"), "failures"), settings);
     await eventually(isAllowed);
@@ -33,6 +35,10 @@ describe.each(KINDS)("$name", (kind) => {
   afterEach(() => gateway?.stop());
 
   const headers = () => [["Authorization", `Bearer ${credential}`]] as const;
+  const areReady = async () => {
+    const answers = await Promise.all(servers.addresses.map((address) => fetch(`http://${address}/health/ready`)));
+    return answers.every(({ ok }) => ok);
+  };
   const isAllowed = async () => (await send(gateway.url, { headers: headers() })).status === 200;
 
   test("fails closed while both servers are stopped, and recovers", async () => {

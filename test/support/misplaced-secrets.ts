@@ -192,6 +192,7 @@ export function requests(
     ["GetActor", { actor_id: raw }],
     ["ListActors", { page_token: raw }],
     ["ListActors", {}],
+    ["UpdateActor", { actor: { actor_id: "kept", rate_limits: [limit] }, update_mask: "rateLimits" }],
     ["DeleteActor", { actor_id: "limited" }],
     ["DeleteActor", { actor_id: raw }],
     ["CreateWebhookEndpoint", endpoint],

@@ -12,7 +12,7 @@ import (
 )
 
 // timeout of the whole run.
-const timeout = time.Minute
+const timeout = 5 * time.Minute
 
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
