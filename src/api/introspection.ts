@@ -3,7 +3,7 @@ import { VerifyApiKeyRequestSchema } from "../../gen/keyhold/v2alpha1/api_keys_p
 import { invalidArgument, invalidArguments, KeyholdError } from "../domain/errors.ts";
 import { createTimeOf } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
-import { invalid, type Verdict } from "../domain/verdict.ts";
+import { invalid, isLimitExceeded, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { numericDate, splitScopes } from "../token/jwt/claims.ts";
 import type { Presentation } from "../verify/context.ts";
@@ -45,7 +45,7 @@ export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "is
 
 /** A credential whose limit is exceeded is active, and must not be accepted now: the caller is asked to try again. */
 function requireWithinLimits(verdict: Verdict): void {
-  if (verdict.valid || (verdict.reason !== "RATE_LIMITED" && verdict.reason !== "QUOTA_EXCEEDED")) return;
+  if (verdict.valid || !isLimitExceeded(verdict.reason)) return;
   const { message, limits = [] } = verdict;
   throw new KeyholdError("RATE_LIMITED", message, { retryAfter: retryAfterSeconds(limits) });
 }

@@ -1,4 +1,4 @@
-import { isQuota, type LimitStatus } from "../domain/rate-limit.ts";
+import { isQuota, isShadow, type LimitStatus } from "../domain/rate-limit.ts";
 import { systemClock } from "../lib/clock.ts";
 import { type LimitField, rateLimitFields } from "../lib/rate-limit-fields.ts";
 
@@ -25,5 +25,5 @@ export function retryAfterSeconds(limits: readonly LimitStatus[]): number {
 
 /** Returns whether a limit denies the verification. One that is not enforced can be exceeded, and does not. */
 export function denies({ limit, isExceeded }: LimitStatus): boolean {
-  return isExceeded && (isQuota(limit) || limit.enforcement === "ENFORCED");
+  return isExceeded && !isShadow(limit);
 }

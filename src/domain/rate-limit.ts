@@ -41,6 +41,11 @@ export function isQuota(limit: Limit): limit is Quota {
   return "period" in limit;
 }
 
+/** Returns whether a limit counts, and never denies. */
+export function isShadow(limit: Limit): boolean {
+  return isRateLimit(limit) && limit.enforcement === "SHADOW";
+}
+
 export function isRateLimit(limit: Limit): limit is RateLimit {
   return !isQuota(limit);
 }
@@ -113,7 +118,10 @@ const MAX_REFILL = 31 * 86_400_000;
 
 const WINDOW_BOUNDS = { min: 1_000, max: MAX_REFILL };
 
-const NAME = /^[a-z][a-z0-9_.-]{0,62}$/;
+/** The source of a pattern of the name of a limit. */
+export const LIMIT_NAME = "[a-z][a-z0-9_.-]{0,62}";
+
+const NAME = new RegExp(`^${LIMIT_NAME}$`);
 const MAX_TOKENS = 1_000_000_000;
 
 /**

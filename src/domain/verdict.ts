@@ -23,6 +23,11 @@ export const REJECTION_REASONS = [
 
 export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
+/** Returns whether a credential is rejected because a limit of its key or actor is exceeded. */
+export function isLimitExceeded(reason: RejectionReason): boolean {
+  return reason === "RATE_LIMITED" || reason === "QUOTA_EXCEEDED";
+}
+
 /** The content of a valid derived token. */
 export interface ValidToken {
   readonly tokenId: string;

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from "fastify";
-import { isRateLimit, type Limit } from "../domain/rate-limit.ts";
+import { isShadow, type Limit } from "../domain/rate-limit.ts";
 import { systemClock, systemMonotonic } from "../lib/clock.ts";
 import { Limiter } from "../limits/limiter.ts";
 import { type AnyFamily, Counts, counter, gauge } from "../observability/metrics/family.ts";
@@ -84,7 +84,7 @@ export class RateLimits {
   #count(limit: Limit, isExceeded: boolean): void {
     const { name } = limit;
     if (!this.#names.has(name) && this.#names.size < MAX_NAMES) this.#names.add(name);
-    const denial = isRateLimit(limit) && limit.enforcement === "SHADOW" ? "shadow" : "denied";
+    const denial = isShadow(limit) ? "shadow" : "denied";
     this.#outcomes.add(this.#names.has(name) ? name : "other", isExceeded ? denial : "admitted");
   }
 

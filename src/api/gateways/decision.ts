@@ -1,7 +1,13 @@
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { ErrorCode } from "../../domain/errors.ts";
-import { type EncodedAnswers, errorCodeOf, type Invalid, type RejectionReason } from "../../domain/verdict.ts";
+import {
+  type EncodedAnswers,
+  errorCodeOf,
+  type Invalid,
+  isLimitExceeded,
+  type RejectionReason,
+} from "../../domain/verdict.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
 import { denies, limitFields, retryAfterSeconds } from "../limit-fields.ts";
@@ -79,7 +85,7 @@ const FORBIDDEN: readonly RejectionReason[] = ["INSUFFICIENT_SCOPE", "IP_NOT_ALL
 export function rejected(verdict: Invalid, requiredScopes: readonly string[]): GatewayDecision {
   const { reason, message } = verdict;
   const metadata = errorCodeOf(reason);
-  if (LIMITED.includes(reason)) return limited(verdict);
+  if (isLimitExceeded(reason)) return limited(verdict);
   if (reason === "INTERNAL") return unavailable("INTERNAL", message);
   if (!FORBIDDEN.includes(reason)) {
     const challenge = `${CHALLENGE}, error="invalid_token", error_description=${quoted(message)}`;
@@ -90,8 +96,6 @@ export function rejected(verdict: Invalid, requiredScopes: readonly string[]): G
   const headers: HeaderField[] = reason === "INSUFFICIENT_SCOPE" ? [["www-authenticate", scope]] : [];
   return deny({ status: 403, reason: "CREDENTIAL_NOT_PERMITTED", message, metadata, headers });
 }
-
-const LIMITED: readonly RejectionReason[] = ["RATE_LIMITED", "QUOTA_EXCEEDED"];
 
 /** Returns the decision for a credential whose limit is exceeded (RFC 6585 §4). */
 function limited({ reason, message, limits = [] }: Invalid): GatewayDecision {

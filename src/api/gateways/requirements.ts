@@ -1,5 +1,5 @@
 import { invalidArgument } from "../../domain/errors.ts";
-import type { Charge } from "../../domain/rate-limit.ts";
+import { type Charge, LIMIT_NAME } from "../../domain/rate-limit.ts";
 import { suggestion } from "../../lib/nearest-name.ts";
 import { redactName } from "../../lib/redact-name.ts";
 
@@ -46,7 +46,7 @@ export function readRequirements(parameters: Iterable<readonly [name: string, va
 /** As in `VerifyApiKeyRequest`. */
 const MAX_CHARGES = 8;
 
-const CHARGE = /^([a-z][a-z0-9_.-]{0,62})(?::(\d{1,9}))?$/;
+const CHARGE = new RegExp(`^(${LIMIT_NAME})(?::(\\d{1,9}))?$`);
 
 /** Reads names of limits, each with its cost after a colon, or with the cost 1. */
 function readCharges(text: string): Charge[] {
