@@ -8,12 +8,12 @@ import { defineConfig } from "vitest/config";
 export const LONG_TESTS = [
   "test/package/*.test.ts",
   // Processes that are killed, restarted or replaced.
-  "test/durability/{backup,bulk,database,embedded-restarts,kill,rolling,stop,uncaught,uncaught-workers,workers}.test.ts",
+  "test/durability/{backup,bulk,database,embedded-restarts,kill,quotas,rolling,stop,uncaught,uncaught-workers,usage,workers}.test.ts",
   "test/embedded-postgres/{os-user,remains,sharing,start}.test.ts",
   "test/observability/workers.test.ts",
   "test/upgrade/fixture.test.ts",
   // Databases that do not answer, that changed their primary, or without notifications; two servers with different root secrets.
-  "test/durability/{hung-backend,lost-responses,outage-log,races-root-secrets,unresponsive-database}.test.ts",
+  "test/durability/{hung-backend,limits-outage,lost-responses,outage-log,races-root-secrets,unresponsive-database}.test.ts",
   "test/cluster/{adoption-outages,expiry,failover,stale,unconfirmed,without-notifications}.test.ts",
   "test/conformance/rotation-of-root-secret.test.ts",
   "test/cli/{doctor-failover,unreachable}.test.ts",
@@ -24,7 +24,7 @@ export const LONG_TESTS = [
   // Every setting of sessions, in every place.
   "test/server/session-settings.test.ts",
   // Many runs of a command.
-  "test/cli/{audit/audit,audit/verify,doctor,secrets-of-servers,webhooks,keys/bulk-confirmation,keys/keys,keys/keys-options,keys/terminal}.test.ts",
+  "test/cli/{actors,audit/audit,audit/verify,doctor,secrets-of-servers,webhooks,keys/bulk-confirmation,keys/keys,keys/keys-options,keys/terminal,keys/wait-idle}.test.ts",
   "test/cli/import/{hash-import,import,resume,tables}.test.ts",
   "test/server/config/unknown-variables.test.ts",
   "test/interop/protected-service.test.ts",

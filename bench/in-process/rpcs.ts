@@ -32,7 +32,13 @@ export async function openRpcs(ifRunning: "attach" | "reject", usage?: UsageCoun
   const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
   const context = createVerifyContext(config, resources, signing, lastUsed, { adopt: () => {} }, { error: fail });
   const webhooks = webhooksContext(config, resources, () => {});
-  const server = { auditFeed: createAuditFeed(resources), webhooks, onDenied: () => {}, isStopping: () => false };
+  const server = {
+    auditFeed: createAuditFeed(resources),
+    webhooks,
+    onDenied: () => {},
+    admitChange: () => {},
+    isStopping: () => false,
+  };
   const api = createApi(config, resources, signing, context, server, usage);
   const limiter = new ConcurrencyLimiter();
   const rpcs = implementRpcs(api).map((implementation) => createRpc(implementation, guard, limiter));

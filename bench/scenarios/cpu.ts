@@ -11,6 +11,9 @@ import { type WarmService, warmService, warmServiceWith } from "./warm-service.t
 /** The service without access log and metrics. */
 const withoutLogAndMetrics = once(warmServiceWith({ KEYHOLD_LOG_LEVEL: "warn", KEYHOLD_METRICS_PORT: "off" }));
 
+/** The service that counts no usage. */
+const withoutUsage = once(warmServiceWith({ KEYHOLD_USAGE: "off" }));
+
 const shared = { group: "cpu", unit: "µs", judged: "ratio" } as const;
 
 /** CPU time of the server per call, which other load on the machine affects less than a rate. */
@@ -23,6 +26,16 @@ export const cpuScenarios: readonly Scenario[] = [
     prepare: async (fixture) => ({
       subject: await restCpu(fixture, await warmService(fixture)),
       baseline: await restCpu(fixture, await withoutLogAndMetrics(fixture)),
+    }),
+  },
+  {
+    ...shared,
+    name: "verify-counted",
+    work: "CPU of a verify, cached, REST HTTP/1.1, with usage",
+    against: "the same without",
+    prepare: async (fixture) => ({
+      subject: await restCpu(fixture, await warmService(fixture)),
+      baseline: await restCpu(fixture, await withoutUsage(fixture)),
     }),
   },
   {

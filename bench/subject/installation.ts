@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
+import { WITHOUT_OWN_LIMITS } from "../../test/support/own-limits.ts";
 import { socketOptions } from "../../test/support/socket-options.ts";
 import type { Fixture } from "../harness/fixture.ts";
 import type { Cores } from "../harness/pinning.ts";
@@ -55,7 +56,13 @@ export function startKeyhold(
   return startServer(fixture, {
     command: [process.execPath, ...script],
     // All clients of a benchmark have the same address.
-    environment: { KEYHOLD_DATA_DIR: dataDir, KEYHOLD_METRICS_PORT: "0", KEYHOLD_PUBLIC_RATE: "off", ...environment },
+    environment: {
+      KEYHOLD_DATA_DIR: dataDir,
+      KEYHOLD_METRICS_PORT: "0",
+      KEYHOLD_PUBLIC_RATE: "off",
+      ...WITHOUT_OWN_LIMITS,
+      ...environment,
+    },
     portVariable: "KEYHOLD_PORT",
     readyPath: "/health/ready",
     cores,

@@ -12,17 +12,19 @@ import { prepareOwned } from "../../src/postgres/migrations/schema.ts";
 import { createUsageReader } from "../../src/postgres/usage/usage-reader.ts";
 import { createUsageStore } from "../../src/postgres/usage/usage-store.ts";
 import { DAY, HOUR, type UsageQuery } from "../../src/usage/query.ts";
+import { anyServer } from "../../test/support/no-cluster.ts";
 import { seedKeys } from "../seed/seed.ts";
 
 /**
- * `node bench/usage/main.ts --days 100 --keys 1000000`: fills the usage of so many keys and days by SQL, and prints what queries, flushes, the drop of
- * a partition and a day on disk cost.
+ * `node bench/usage/main.ts --days 90 --keys 1000000`: fills a day of so many keys by SQL, packs it, copies it to so many days, and prints what a day
+ * costs on disk, and what queries, flushes and the drop of a partition cost. `--limits 1`: each key has units of one limit, too.
  */
 
 const { values } = parseArgs({
   options: {
-    days: { type: "string", default: "100" },
+    days: { type: "string", default: "90" },
     keys: { type: "string", default: "1000000" },
+    limits: { type: "string", default: "0" },
     dir: { type: "string", default: tmpdir() },
   },
 });
@@ -32,7 +34,7 @@ const EXISTING = 20_000;
 const [days, keys] = [Number(values.days), Number(values.keys)];
 const dataDir = await mkdtemp(join(values.dir, "keyhold-usage-"));
 const server = await startEmbeddedPostgres({ dataDir, ifRunning: "reject", log: () => {} });
-const pool = new Pool({ url: server.url, maxConnections: 2, statementTimeout: 10_000, prepare: false });
+const pool = new Pool({ url: server.url, maxConnections: 2, statementTimeout: 60_000, prepare: false });
 const owner = openPrimary({ url: server.url, statementTimeout: 0, prepare: false });
 try {
   await prepareOwned(server);
@@ -45,95 +47,134 @@ try {
 }
 
 async function measure(sql: Sql): Promise<void> {
-  const today = Math.floor(Date.now() / DAY) * DAY;
-  const began = performance.now();
+  // The last day that is closed at any time of today.
+  const last = Math.floor(Date.now() / DAY) * DAY - 2 * DAY;
   await seedKeys(sql, { count: EXISTING, now: new Date() });
-  await fill(sql, today);
-  report("seconds to fill", (performance.now() - began) / 1000);
-  await measureQueries(sql, today);
-  await measureSize(sql, today);
-  await measureFlushes(sql);
-  await measureDrop(sql, today);
-}
-
-/** Fills each day with a row of each key, with eight hours; every tenth key has one with rejections, too. */
-async function fill(sql: Sql, today: number): Promise<void> {
+  await sql`UPDATE usage_log SET first_day = ${dateOf(last)}`;
+  await fillDay(sql, dateOf(last));
+  await reportRelation(sql, "key_usage", "MB of a day that is not packed");
+  await measureQueries({ "top 100 keys of a day that is not packed": { ...day(last), groupBy: ["key"] } });
   await sql.unsafe(`
-    CREATE TABLE bench_keys AS SELECT key_id FROM api_keys
-    UNION ALL SELECT md5(place::text)::uuid FROM generate_series(1, ${keys - EXISTING}) AS place`);
-  for (let day = 1; day <= days; day++) {
-    const date = dateOf(today - day * DAY);
-    const name = partitionOf(date);
-    await sql.unsafe(`
-      CREATE TABLE ${name} (LIKE key_usage) WITH (fillfactor = 80);
-      INSERT INTO ${name} (key_id, count, day, outcome, hours)
-      SELECT key_id, 8 * n, '${date}', outcome, array_fill(n, ARRAY[8], ARRAY[9]) FROM (
-        SELECT key_id, outcome, 1 + (hashtext(key_id::text || '${date}') & 1023)::bigint AS n
-        FROM bench_keys CROSS JOIN (VALUES ('VALID', 1), ('EXPIRED', 10)) AS outcomes (outcome, one_in)
-        WHERE uuid_hash(key_id) % one_in = 0
-      ) AS made;
-      ALTER TABLE ${name} ADD PRIMARY KEY (key_id, day, outcome);
-      ALTER TABLE key_usage ATTACH PARTITION ${name} FOR VALUES FROM ('${date}') TO ('${dateOf(today - (day - 1) * DAY)}');
-      ANALYZE ${name}`);
-  }
-  await sql`UPDATE usage_log SET first_day = ${dateOf(today - days * DAY)}`;
-  await sql.unsafe("VACUUM");
+    INSERT INTO key_usage (key_id, count, day, outcome, hours) SELECT key_id, count, current_date, outcome, hours FROM key_usage`);
+  await measureFlushes(sql);
+  await pack(sql);
+  for (const table of ["packed_usage", "packed_usage_hours", "top_usage"])
+    await reportRelation(sql, table, `MB of a day in ${table}`);
+  await copyDay(sql, last);
+  await measureQueries(await queriesUntil(sql, last));
+  await measureDrop(sql);
 }
 
-async function measureQueries(sql: Sql, today: number): Promise<void> {
-  const reader = createUsageReader(pool);
-  const [key] = await sql<{ keyId: string; actorId: string }[]>`
-    SELECT key_id AS "keyId", actor_id AS "actorId" FROM api_keys OFFSET ${EXISTING / 2} LIMIT 1`;
-  const period = (length: number) => ({ startTime: new Date(today - length * DAY), endTime: new Date(today) });
-  const actor = await sql`SELECT count(*)::int AS count FROM api_keys WHERE actor_id = ${key?.actorId ?? ""}`;
-  const few = await sql<{ actorId: string }[]>`
-    UPDATE api_keys SET actor_id = 'few' WHERE key_id = ANY (ARRAY (SELECT key_id FROM api_keys LIMIT 20)) RETURNING actor_id AS "actorId"`;
-  const queries: Readonly<Record<string, UsageQuery>> = {
-    "a key, 30 days by hour": { ...period(30), keyId: key?.keyId, groupBy: ["outcome"], step: HOUR },
-    [`an actor with ${few.length} keys, 30 days by day`]: {
-      ...period(30),
-      actorId: "few",
-      groupBy: ["outcome"],
-      step: DAY,
-    },
-    [`an actor with ${actor[0]?.count} keys, 30 days by day`]: {
-      ...period(30),
-      actorId: key?.actorId,
-      groupBy: [],
-      step: DAY,
-    },
-    "top 100 keys of a day": { ...period(1), groupBy: ["key"], step: null },
-    "top 100 keys of a day, one outcome": { ...period(1), groupBy: ["key"], step: null, outcome: "VALID" },
-    "all keys, 30 days by day": { ...period(30), groupBy: [], step: DAY },
+/**
+ * Fills a day with keys that were created in the last year: of ten keys, four are used in one to three hours, three in nine to eleven, two in twelve,
+ * one in all, from 1 to 10,000 times an hour, evenly by the logarithm. Every tenth key has rejections in one to three hours. Units are in the same hours as
+ * verifications, in the same range, and independent of their counts.
+ */
+async function fillDay(sql: Sql, date: string): Promise<void> {
+  const units = Array.from({ length: Number(values.limits) }, (_, place) => `, ('units/limit-${place}', 1)`).join("");
+  await sql.unsafe(`
+    CREATE TABLE bench_keys AS
+    SELECT key_id, (row_number() OVER ())::int AS n FROM api_keys
+    UNION ALL SELECT overlay(overlay(gen_random_uuid()::text PLACING substr(time, 1, 8) FROM 1) PLACING substr(time, 9) FROM 10 FOR 4)::uuid, n FROM (
+      SELECT n, lpad(to_hex((extract(epoch FROM now()) * 1000 - n::float8 / ${keys} * 31536e6)::bigint), 12, '0') AS time
+      FROM generate_series(${EXISTING + 1}, ${keys}) AS n
+    ) AS made;
+    SELECT usage_live_partition('${date}');
+    INSERT INTO key_usage (key_id, count, day, outcome, hours)
+    SELECT key_id, (SELECT sum(n) FROM unnest(hours) AS n), '${date}', outcome, hours FROM (
+      SELECT key_id, outcome, ('[0:23]=' || ARRAY (
+        SELECT CASE WHEN CASE
+          WHEN outcome = 'EXPIRED' OR n % 10 < 4 THEN hour BETWEEN n % 21 AND n % 21 + n % 3
+          WHEN n % 10 < 7 THEN hour BETWEEN n % 13 AND n % 13 + 8 + n % 3
+          WHEN n % 10 < 9 THEN hour % 2 = 0
+          ELSE true
+        END THEN exp(9.21::float8 * random())::bigint END FROM generate_series(0, 23) AS hour
+      )::text)::bigint[] AS hours
+      FROM bench_keys CROSS JOIN (VALUES ('VALID', 1), ('EXPIRED', 10)${units}) AS outcomes (outcome, one_in)
+      WHERE n / 10 % one_in = 0 OFFSET 0
+    ) AS made`);
+  await sql.unsafe("VACUUM ANALYZE key_usage");
+}
+
+async function pack(sql: Sql): Promise<void> {
+  const began = performance.now();
+  const store = createUsageStore(pool, anyServer);
+  const steps: number[] = [];
+  for (let more = true; more; ) {
+    const start = performance.now();
+    more = await store.maintain(400 * DAY);
+    steps.push(performance.now() - start);
+  }
+  report("seconds to pack the day", (performance.now() - began) / 1000);
+  report("median and slowest step (ms)", medianAndMax(steps));
+  const [counts] = await sql<{ days: number; hours: number }[]>`
+    SELECT (SELECT sum(cardinality(counts)) FROM packed_usage)::float8 AS days,
+      (SELECT sum((SELECT count(n) FROM unnest(hours) AS n)) FROM packed_usage_hours)::float8 AS hours`;
+  report("counts of a day, by day and by hour", [counts?.days ?? 0, counts?.hours ?? 0]);
+}
+
+async function copyDay(sql: Sql, last: number): Promise<void> {
+  for (let place = 1; place < days; place++) {
+    const date = dateOf(last - place * DAY);
+    await sql.unsafe(`
+      SELECT usage_packed_partitions('${date}');
+      INSERT INTO packed_usage SELECT '${date}', first_key_id, key_ids, outcomes, counts FROM packed_usage WHERE day = '${dateOf(last)}';
+      INSERT INTO packed_usage_hours SELECT '${date}', first_key_id, hours FROM packed_usage_hours WHERE day = '${dateOf(last)}'`);
+  }
+  await sql.unsafe("ANALYZE packed_usage, packed_usage_hours, top_usage, api_keys");
+}
+
+type Queries = Readonly<Record<string, Omit<UsageQuery, "step"> & Partial<Pick<UsageQuery, "step">>>>;
+
+function day(time: number) {
+  return { startTime: new Date(time), endTime: new Date(time + DAY) };
+}
+
+async function queriesUntil(sql: Sql, last: number): Promise<Queries> {
+  const [key] = await sql<{ keyId: string }[]>`SELECT key_id AS "keyId" FROM api_keys OFFSET ${EXISTING / 2} LIMIT 1`;
+  const month = { startTime: new Date(last - 29 * DAY), endTime: new Date(last + DAY) };
+  const place = sql`row_number() OVER (ORDER BY digest)`;
+  await sql`
+    UPDATE api_keys SET actor_id = CASE WHEN place <= 20 THEN 'few' WHEN place <= 220 THEN 'many' ELSE actor_id END
+    FROM (SELECT key_id, ${place} AS place FROM api_keys) AS placed WHERE placed.key_id = api_keys.key_id AND place <= 220`;
+  const actor = (actorId: string) => ({ ...month, actorId, groupBy: [], step: DAY }) as const;
+  return {
+    "a key, 30 days by hour": { ...month, keyId: key?.keyId, groupBy: ["outcome"], step: HOUR },
+    "an actor with 20 keys, 30 days by day": actor("few"),
+    "an actor with 200 keys, 30 days by day": actor("many"),
+    "top 100 keys of a day": { ...day(last), groupBy: ["key"] },
+    "top 100 keys of a day, one outcome": { ...day(last), groupBy: ["key"], outcome: "VALID" },
+    "all keys of a day": { ...day(last), groupBy: [] },
   };
-  const [size] = await sql<
-    { rows: number }[]
-  >`SELECT sum(reltuples)::float8 AS rows FROM pg_class WHERE relname ~ '^key_usage_2' AND relkind = 'r'`;
-  report("rows", size?.rows ?? 0);
+}
+
+async function measureQueries(queries: Queries): Promise<void> {
+  const reader = createUsageReader(pool);
   for (const [name, query] of Object.entries(queries)) {
-    const limit = query.step === null ? 100 : 1_000;
+    const limit = query.groupBy.includes("key") ? 100 : 1_000;
     const times = [];
-    for (let run = 0; run < 6; run++) {
+    for (let run = 0; run < 21; run++) {
       const start = performance.now();
-      const rows = await reader.query(query, { offset: 0, limit }, UNRESTRICTED).catch((error) => String(error));
+      const rows = await reader.query({ step: null, ...query }, { offset: 0, limit }, UNRESTRICTED).catch(String);
       times.push(performance.now() - start);
       if (run === 0) report(`${name}: rows`, rows.length);
     }
     const [cold = 0] = times;
-    report(`${name}: first, median and slowest of the next five (ms)`, [cold, ...medianAndMax(times.slice(1))]);
+    report(`${name}: first, median and slowest of the next (ms)`, [cold, ...medianAndMax(times.slice(1))]);
   }
 }
 
-async function measureSize(sql: Sql, today: number): Promise<void> {
+async function reportRelation(sql: Sql, table: string, name: string): Promise<void> {
   const [size] = await sql<{ bytes: number }[]>`
-    SELECT pg_total_relation_size(${partitionOf(dateOf(today - DAY))}::regclass)::float8 AS bytes`;
-  report("MB of a day", (size?.bytes ?? 0) / 1e6);
+    SELECT pg_total_relation_size(${table}::regclass)::float8
+      + coalesce(sum(pg_total_relation_size(relid)) FILTER (WHERE isleaf), 0)::float8 AS bytes FROM pg_partition_tree(${table}::regclass)`;
+  report(name, (size?.bytes ?? 0) / 1e6);
 }
 
 /** Two nodes flush the same 50,000 keys at once. */
 async function measureFlushes(sql: Sql): Promise<void> {
-  const ids = await sql<{ keyId: string }[]>`SELECT key_id AS "keyId" FROM bench_keys LIMIT 50000`;
-  const store = createUsageStore(pool);
+  const ids = await sql<{ keyId: string }[]>`SELECT key_id AS "keyId" FROM bench_keys ORDER BY random() LIMIT 50000`;
+  const store = createUsageStore(pool, anyServer);
   await store.maintain(400 * DAY);
   const flushAll = async (processId: string, from: number) => {
     for (let start = 0; start < ids.length; start += 2_000) {
@@ -142,20 +183,28 @@ async function measureFlushes(sql: Sql): Promise<void> {
     }
   };
   const nodes = [randomUUID(), randomUUID()];
-  for (const [round, what] of ["first of a day", "later", "later", "later"].entries()) {
+  for (let round = 0; round < 6; round++) {
     const start = performance.now();
     await flushAll(nodes[0] ?? "", 1 + round * 1e6);
-    report(`flush of ${ids.length} keys, ${what} (ms)`, performance.now() - start);
+    report(`flush of ${ids.length} keys (ms)`, performance.now() - start);
   }
   const start = performance.now();
   await Promise.all(nodes.map((node) => flushAll(node, 1e7)));
   report(`two nodes flush the same ${ids.length} keys at once (ms)`, performance.now() - start);
 }
 
-async function measureDrop(sql: Sql, today: number): Promise<void> {
-  const start = performance.now();
-  await sql`SELECT usage_drop('key_usage', ${dateOf(today - (days - 1) * DAY)}::date)`;
-  report("drop of a partition (ms)", performance.now() - start);
+async function measureDrop(sql: Sql): Promise<void> {
+  for (const table of ["key_usage", "packed_usage_hours"]) {
+    const [oldest] = await sql<{ name: string; bytes: number }[]>`
+      SELECT relid::regclass::text AS name, pg_total_relation_size(relid)::float8 AS bytes FROM pg_partition_tree(${table}::regclass)
+      WHERE isleaf ORDER BY bytes DESC LIMIT 1`;
+    const start = performance.now();
+    await sql.unsafe(`DROP TABLE ${oldest?.name}`);
+    report(
+      `drop of a partition of ${table} with ${Math.round((oldest?.bytes ?? 0) / 1e6)} MB (ms)`,
+      performance.now() - start,
+    );
+  }
 }
 
 function medianAndMax(times: readonly number[]): [number, number] {
@@ -165,10 +214,6 @@ function medianAndMax(times: readonly number[]): [number, number] {
 
 function dateOf(time: number): string {
   return new Date(time).toISOString().slice(0, 10);
-}
-
-function partitionOf(date: string): string {
-  return `key_usage_${date.replaceAll("-", "")}`;
 }
 
 function report(name: string, value: number | readonly number[]): void {

@@ -1,4 +1,4 @@
-// Shows a customer what they used. Reads KEYHOLD_URL, KEYHOLD_TOKEN, PORT and ACTOR_ID.
+// Shows a customer what they used. Reads KEYHOLD_URL, KEYHOLD_TOKEN, PORT, ACTOR_ID and LIMIT.
 import { createServer } from "node:http";
 import { timestampDate, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import { createKeyholdClient } from "@keyhold/client";
@@ -6,11 +6,14 @@ import { createKeyholdClient } from "@keyhold/client";
 const { KEYHOLD_URL: baseUrl = "http://127.0.0.1:4420", KEYHOLD_TOKEN: token, PORT = "3000" } = process.env;
 // In a real backend: the customer of the session.
 const { ACTOR_ID: actorId = "user_42" } = process.env;
+const { LIMIT: limit = "tokens" } = process.env;
 
 const keyhold = createKeyholdClient({ baseUrl, token });
 
 const DAY = 86_400_000;
 const DAYS = 30;
+
+const firstDay = () => (Math.floor(Date.now() / DAY) - DAYS + 1) * DAY;
 
 interface Day {
   readonly date: string;
@@ -20,10 +23,9 @@ interface Day {
 
 /** Returns the last 30 days, also those without usage. */
 async function readDays(): Promise<Day[]> {
-  const today = Math.floor(Date.now() / DAY) * DAY;
-  const start = today - (DAYS - 1) * DAY;
+  const start = firstDay();
   const days = new Map<string, Day>();
-  for (let time = start; time <= today; time += DAY) {
+  for (let time = start; time < start + DAYS * DAY; time += DAY) {
     const date = new Date(time).toISOString().slice(0, 10);
     days.set(date, { date, valid: 0n, rejected: 0n });
   }
@@ -40,7 +42,14 @@ async function readDays(): Promise<Day[]> {
   return [...days.values()];
 }
 
-function renderPage(days: readonly Day[]): string {
+/** Returns the units of the limit in the same days. */
+async function readUnits(): Promise<bigint> {
+  const query = { actorId, limit, startTime: timestampFromDate(new Date(firstDay())) };
+  const { usageCounts } = await keyhold.usage.queryUsage(query);
+  return usageCounts[0]?.units ?? 0n;
+}
+
+function renderPage(days: readonly Day[], units: bigint): string {
   const most = days.reduce((max, { valid, rejected }) => (valid + rejected > max ? valid + rejected : max), 1n);
   const height = (count: bigint) => Number((count * 1000n) / most) / 10;
   const bars = days.map(({ date, valid, rejected }, index) => {
@@ -52,13 +61,13 @@ function renderPage(days: readonly Day[]): string {
   const total = days.reduce((sum, { valid }) => sum + valid, 0n);
   return `<!doctype html><html lang="en"><meta charset="utf-8"><title>Your usage</title>
     <style>body{font-family:sans-serif;max-width:40rem;margin:2rem auto}svg{width:100%}.valid{fill:#2a7}.rejected{fill:#c33}</style>
-    <h1>Your usage</h1><p>${total} requests in the last ${DAYS} days</p>
+    <h1>Your usage</h1><p>${total} requests and ${units} ${limit} in the last ${DAYS} days</p>
     <svg viewBox="0 0 ${DAYS * 10} 100" role="img" aria-label="Requests per day">${bars.join("")}</svg></html>`;
 }
 
 createServer(async (_, response) => {
   try {
-    const page = renderPage(await readDays());
+    const page = renderPage(await readDays(), await readUnits());
     response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(page);
   } catch (error) {
     console.error(error);

@@ -1,6 +1,11 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { BadRequestSchema, ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  QuotaFailureSchema,
+  RetryInfoSchema,
+} from "../../gen/google/rpc/error_details_pb.js";
 import { type ErrorCode, KeyholdError } from "../domain/errors.ts";
 import { memoize } from "../lib/memoize.ts";
 
@@ -71,6 +76,7 @@ function convert(error: KeyholdError, details: readonly ErrorDetail[] = []): Con
     { desc: ErrorInfoSchema, value: { reason: error.code, domain: ERROR_DOMAIN, metadata: { ...error.metadata } } },
     ...badRequest(error),
     ...(isTemporary(error.code) ? [retryInfo(error)] : []),
+    ...(error.quota === undefined ? [] : [{ desc: QuotaFailureSchema, value: { violations: [error.quota] } }]),
     ...details,
   ]);
   connect.cause = error.cause;

@@ -7,8 +7,9 @@ import { invalid, isLimitExceeded, type Verdict } from "../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../lib/maybe-promise.ts";
 import { numericDate, splitScopes } from "../token/jwt/claims.ts";
 import type { Presentation } from "../verify/context.ts";
-import { retryAfterSeconds } from "./limit-fields.ts";
+import { retryAfterOf } from "./limit-fields.ts";
 import { logVerdict } from "./log-fields.ts";
+import { requireAdmitted } from "./own-limits.ts";
 import type { ApiContext } from "./row.ts";
 import type { Call } from "./rpc.ts";
 import { checkOf } from "./rules.ts";
@@ -35,6 +36,7 @@ export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "is
           ? verify(caller, credential, cacheModeOf(call), presentation)
           : invalid("INVALID_FORMAT", violation.description);
       return andThen(verdict, (verdict) => {
+        requireAdmitted(verdict, call.log);
         logVerdict(call.log, verdict);
         requireWithinLimits(verdict);
         return describe(verdict, issuer);
@@ -47,7 +49,7 @@ export function introspectBy({ verify, issuer }: Pick<ApiContext, "verify" | "is
 function requireWithinLimits(verdict: Verdict): void {
   if (verdict.valid || !isLimitExceeded(verdict.reason)) return;
   const { message, limits = [] } = verdict;
-  throw new KeyholdError("RATE_LIMITED", message, { retryAfter: retryAfterSeconds(limits) });
+  throw new KeyholdError("RATE_LIMITED", message, { retryAfter: retryAfterOf(limits) });
 }
 
 /** Returns the request, and why its credential can be none. Throws `INVALID_ARGUMENT` naming the parameters that are invalid. */

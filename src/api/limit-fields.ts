@@ -1,6 +1,6 @@
 import { isQuota, isShadow, type LimitStatus } from "../domain/rate-limit.ts";
 import { systemClock } from "../lib/clock.ts";
-import { type LimitField, rateLimitFields } from "../lib/rate-limit-fields.ts";
+import { type LimitField, rateLimitFields, retryAfterSeconds } from "../lib/rate-limit-fields.ts";
 
 /** Returns the header fields of HTTP about the states of limits at `now` (milliseconds), by name in lower case. */
 export function limitFields(limits: readonly LimitStatus[], now = systemClock.now()): Record<string, string> {
@@ -18,9 +18,8 @@ function fieldOf({ limit, remaining, resetTime }: LimitStatus, now: number): Lim
 }
 
 /** Returns the seconds after which a denied verification may be admitted; 1 if that is unknown. */
-export function retryAfterSeconds(limits: readonly LimitStatus[]): number {
-  const waits = limits.filter(denies).map(({ retryAfter }) => retryAfter ?? 0);
-  return Math.max(1, ...waits.map((wait) => Math.ceil(wait / 1000)));
+export function retryAfterOf(limits: readonly LimitStatus[]): number {
+  return retryAfterSeconds(limits.filter(denies).map(({ retryAfter }) => retryAfter ?? 0));
 }
 
 /** Returns whether a limit denies the verification. One that is not enforced can be exceeded, and does not. */

@@ -45,6 +45,8 @@ export interface ApiContext {
   /** Explains a credential, or the current secret of a key; null if there is no such key for the caller. */
   explain(caller: Principal, subject: ExplainedSubject, presentation: Presentation): Promise<Explanation | null>;
   jwks(): MaybePromise<Jwks>;
+  /** Admits a change, or keys to import, by Keyhold's own limits. Throws or rejects with `RATE_LIMITED`. */
+  admitChange(limit: "changes" | "imports", caller: Principal, cost: number): MaybePromise<void>;
   /** Receives a caller that may not do what its call was to do. */
   onDenied(caller: Principal): void;
   /** Whether the server is stopping, so that long work should end soon. */
@@ -80,6 +82,8 @@ export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
   readonly mayAnswerFromCache?: boolean;
   /** Whether capacity is reserved for it, so that a flood of other calls does not keep it from being executed. False by default. */
   readonly isReserved?: boolean;
+  /** Returns the number of keys that a call imports, for the limit on imports; every other change counts as one. */
+  imports?(request: MessageShape<M["input"]>): number;
   /** Returns the share of the concurrency limit that a call takes while it waits; 1 by default. */
   cost?(request: MessageShape<M["input"]>): number;
   /**

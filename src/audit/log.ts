@@ -4,6 +4,7 @@ import { type Order, parseOrderBy } from "../paging/order.ts";
 import { type PageRequest, type PagingContext, pageOf, parsePageRequest } from "../paging/page-request.ts";
 import type { Denied } from "./denials.ts";
 import type { AuditEvent } from "./event.ts";
+import type { ExceededLimit } from "./exceeded-limits.ts";
 import { type EventFilter, parseEventFilter } from "./filter.ts";
 
 export type EventOrder = Order<"time" | "seq">;
@@ -41,6 +42,8 @@ export interface AuditStore {
   bounds(): Promise<LogBounds>;
   /** Records denied calls. */
   deny(denied: readonly Denied[]): Promise<void>;
+  /** Records limits that were exceeded, each once in its period on all nodes (migration 0039). */
+  recordExceeded(exceeded: readonly ExceededLimit[]): Promise<void>;
   /** Rejects with `LIST_TOO_SLOW` if the database finds the events that match the filter too slowly. */
   list(query: EventQuery): Promise<AuditEvent[]>;
   /** Returns the events from `seq` on, in their order, at most `limit`. */

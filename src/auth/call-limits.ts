@@ -1,23 +1,16 @@
-import { KeyholdError } from "../domain/errors.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { memoizable } from "../lib/memoize.ts";
 import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
 import { type AddressOf, anonymous, CallPrincipal, type GuardedCall } from "./call-principal.ts";
+import { bucketOf, OwnLimitOutcomes, ownerOf } from "./own-limits.ts";
 import { REJECTION_CAUSES, RejectedCredential, type RejectionCause } from "./rejected-credential.ts";
-
-type LimitName = "public" | "failures";
 
 /** Receives who has made a call with a rejected credential, why it was rejected, and the key of the credential if it has one. */
 export type OnRejected = (caller: Principal, reason: RejectionCause, keyId: string | null) => void;
 
 /** The limiter of each; null: none. */
-export type Limiters = Readonly<Record<LimitName, RateLimiter | null>>;
-
-/** Memoizable, because it is thrown under load. A token is available within a second. */
-export const RATE_LIMITED = memoizable(
-  new KeyholdError("RATE_LIMITED", "too many calls of this kind from this address or caller; retry after 1 s"),
-);
+export type CallLimiters = Readonly<Record<"public" | "failures", RateLimiter | null>>;
 
 const REASON = memoizable({ reason: "RATE_LIMITED" });
 
@@ -26,10 +19,9 @@ const REASON = memoizable({ reason: "RATE_LIMITED" });
  * caller. A valid credential is never rejected: clients behind the same proxy must not be able to lock it out.
  */
 export class CallLimits {
-  readonly #limiters: Limiters;
+  readonly #limiters: CallLimiters;
+  readonly #outcomes: OwnLimitOutcomes;
   readonly #onRejected: OnRejected;
-  /** Calls that were rejected with RATE_LIMITED. */
-  readonly limited: Record<LimitName, number> = { public: 0, failures: 0 };
   readonly rejections = Object.fromEntries(REJECTION_CAUSES.map((cause) => [cause, 0])) as Record<
     RejectionCause,
     number
@@ -37,20 +29,28 @@ export class CallLimits {
   /** Calls already counted: a call is authorized again when its body is complete. */
   readonly #counted = new WeakSet<GuardedCall>();
 
-  constructor(limiters: Limiters = { public: null, failures: null }, onRejected: OnRejected = () => {}) {
+  constructor(
+    limiters: CallLimiters = { public: null, failures: null },
+    outcomes = new OwnLimitOutcomes(),
+    onRejected: OnRejected = () => {},
+  ) {
     this.#limiters = limiters;
+    this.#outcomes = outcomes;
     this.#onRejected = onRejected;
   }
 
   /** Throws `RATE_LIMITED`. */
-  admitPublic(call: GuardedCall, addressOf: AddressOf): void {
+  admitPublic(rpc: string, call: GuardedCall, addressOf: AddressOf): void {
     const { public: limiter } = this.#limiters;
     if (limiter === null || this.#counted.has(call)) return;
     this.#counted.add(call);
-    if (limiter.take(networkOf(addressOf(call)))) return;
-    this.limited.public++;
-    call.log.add(REASON);
-    throw RATE_LIMITED;
+    const bucket = networkOf(addressOf(call));
+    if (!limiter.take(bucket)) {
+      call.log.add(REASON);
+      const caller = new CallPrincipal(anonymous, rpc, call, addressOf);
+      throw this.#outcomes.deny("public", "client_address", limiter.wait(bucket), caller, bucket);
+    }
+    this.#outcomes.admit("public");
   }
 
   /** Counts, logs and records a rejected credential. Returns the error for the caller. */
@@ -58,18 +58,18 @@ export class CallLimits {
     if (!(error instanceof RejectedCredential)) return error;
     const { reason, keyId, caller } = error.rejection;
     const name = caller && callerName(caller);
-    const address = addressOf(call);
     this.rejections[reason]++;
     call.log.add({
       reason,
-      peer: address || "unknown",
+      peer: addressOf(call) || "unknown",
       ...(name !== undefined && { caller: name }),
       ...(typeof keyId === "string" && { refused_key_id: keyId }),
     });
-    this.#onRejected(new CallPrincipal(caller ?? anonymous, rpc, call, addressOf), reason, keyId ?? null);
+    const principal = new CallPrincipal(caller ?? anonymous, rpc, call, addressOf);
+    this.#onRejected(principal, reason, keyId ?? null);
     const { failures: limiter } = this.#limiters;
-    if (limiter === null || limiter.take(name ?? networkOf(address))) return error;
-    this.limited.failures++;
-    return RATE_LIMITED;
+    if (limiter === null) return error;
+    const bucket = { limit: "failures", limiter, by: ownerOf(principal), name: bucketOf(principal) } as const;
+    return this.#outcomes.take(bucket, principal) ?? error;
   }
 }

@@ -59,7 +59,7 @@ export function createGuard({
   return ({ name, method, policy, acceptsBasic }, call, tokenHeaders) => {
     const addressOf = tokenHeaders === undefined ? clientOf : gatewayOf;
     if (policy === undefined) throw new KeyholdError("CALLER_NOT_PERMITTED", `no access rule allows ${method.name}`);
-    if (policy === "public") limits.admitPublic(call, addressOf);
+    if (policy === "public") limits.admitPublic(name, call, addressOf);
     if (policy === "public" || policy === "probe") return admitAs(anonymous, name, call, addressOf);
     return recover(
       () => {

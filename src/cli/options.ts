@@ -58,6 +58,27 @@ export function withKeyFields(command: Command): Command {
     .addOption(pairsOption("--metadata", "metadata"));
 }
 
+export interface AdjustmentOptions {
+  readonly add?: number;
+  readonly subtract?: number;
+}
+
+/** Adds the name of a quota, and what to change. */
+export function withAdjustment(command: Command): Command {
+  return command
+    .description("change what is used of a quota in its current period")
+    .argument("<name>", "name of the quota")
+    .addOption(new Option("--add <count>", "verifications to add").argParser(positiveInteger).conflicts("subtract"))
+    .option("--subtract <count>", "verifications to subtract", positiveInteger);
+}
+
+/** Returns the tokens to add. */
+export function deltaOf({ add = 0, subtract = 0 }: AdjustmentOptions): number {
+  const delta = add - subtract;
+  if (delta === 0) throw invalidArgument("--add", "is required unless --subtract is set");
+  return delta;
+}
+
 export function requireKeyFields<T extends { readonly name?: string; readonly actor?: string }>(options: T) {
   const { name, actor } = options;
   if (name === undefined) throw invalidArgument("--name", "is required");

@@ -2,6 +2,7 @@ import { Argument, type Command, Option } from "commander";
 import { ADMIN_SCOPE, ADMIN_SCOPES } from "../domain/admin-scopes.ts";
 import { readBuild, readVersion } from "../server/version.ts";
 import { ALGORITHM_NAMES } from "../token/jwt/algorithms.ts";
+import { addActorsCommands } from "./actors/commands.ts";
 import { addAuditCommands } from "./audit/commands.ts";
 import { EXIT_STATUS_HELP } from "./exit-status.ts";
 import { addHmacKeysCommands } from "./hmac-keys/commands.ts";
@@ -25,6 +26,7 @@ export function createProgram(isJson = false): Command {
     .exitOverride();
   addServerCommands(program);
   addKeysCommands(program);
+  addActorsCommands(program);
   addHmacKeysCommands(program);
   addAuditCommands(program);
   addUsageCommand(program);

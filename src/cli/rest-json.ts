@@ -1,4 +1,5 @@
 import { createRegistry, type Message, toJson } from "@bufbuild/protobuf";
+import { file_keyhold_v2alpha1_actors } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { file_keyhold_v2alpha1_api_key } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { file_keyhold_v2alpha1_api_keys } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { file_keyhold_v2alpha1_audit } from "../../gen/keyhold/v2alpha1/audit_pb.js";
@@ -13,6 +14,7 @@ import { isJsonObject, type JsonObject } from "../lib/json.ts";
 import { fieldCell, jsonText, note, type OutputOptions, tableText, write, writeObject } from "./output.ts";
 
 const registry = createRegistry(
+  file_keyhold_v2alpha1_actors,
   file_keyhold_v2alpha1_api_key,
   file_keyhold_v2alpha1_api_keys,
   file_keyhold_v2alpha1_audit,

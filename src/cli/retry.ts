@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { errorReason } from "../client/errors.ts";
+import { retryAfter } from "../client/retries.ts";
 import { backoffDelay } from "../lib/backoff.ts";
 
 export interface RetryOptions {
@@ -15,7 +17,8 @@ export interface RetryOptions {
 const TRANSIENT: readonly Code[] = [Code.Unavailable, Code.DeadlineExceeded, Code.Aborted, Code.Internal];
 
 export function isTransient(error: unknown): error is ConnectError {
-  return error instanceof ConnectError && TRANSIENT.includes(error.code);
+  if (!(error instanceof ConnectError)) return false;
+  return TRANSIENT.includes(error.code) || errorReason(error) === "RATE_LIMITED";
 }
 
 const BACKOFF = { first: 100, max: 5_000 };
@@ -27,8 +30,9 @@ export async function withRetries<T>(call: () => Promise<T>, options: RetryOptio
     try {
       return await call();
     } catch (error) {
-      const delay = backoffDelay(failures, BACKOFF);
-      if (!isTransient(error) || performance.now() + delay > deadline) throw error;
+      if (!isTransient(error)) throw error;
+      const delay = retryAfter(error) + backoffDelay(failures, BACKOFF);
+      if (performance.now() + delay > deadline) throw error;
       options.onUnreachable(error);
       await sleep(delay, undefined, { signal: options.signal });
     }

@@ -62,7 +62,7 @@ function backoffAfter(error: ConnectError, attempt: number, options: RetryOption
 }
 
 /** Returns `Retry-After` (RFC 9110 §10.2.3) in milliseconds; 0 if absent, a date, or above six digits. */
-function retryAfter({ metadata }: ConnectError): number {
+export function retryAfter({ metadata }: ConnectError): number {
   const text = metadata.get("retry-after") ?? "";
   return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : 0;
 }

@@ -1,5 +1,6 @@
 import type { DescMethod, MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import {
   ApiKeysService,
   type StreamVerifyRequestSchema,
@@ -149,7 +150,7 @@ function lost(cause?: ConnectError): ConnectError {
   return new ConnectError("the stream of verifications ended", Code.Unavailable, undefined, undefined, cause);
 }
 
-/** Returns the error of one verification. */
+/** Returns the error of one verification, like that of a call: with when to retry, by which retries wait. */
 function toError({ value }: Exclude<StreamVerifyResponse["result"], { case: "response" }>): ConnectError {
   if (value === undefined) return new ConnectError("the answer has no result", Code.Internal);
   const error = new ConnectError(value.message, value.code);
@@ -157,5 +158,7 @@ function toError({ value }: Exclude<StreamVerifyResponse["result"], { case: "res
     type: typeUrl.slice(typeUrl.lastIndexOf("/") + 1),
     value: bytes,
   }));
+  const [retry] = error.findDetails(RetryInfoSchema);
+  if (retry?.retryDelay !== undefined) error.metadata.set("retry-after", String(retry.retryDelay.seconds));
   return error;
 }

@@ -74,6 +74,11 @@ export function includesScope(scopes: readonly string[], scope: AdminScope): boo
   return isWritePart(scope) && scopes.includes(WRITE_SCOPE);
 }
 
+/** Reports whether a policy is for calls that change keys, or what decides over them. */
+export function isForChanges(policy: Policy): boolean {
+  return policy === ADMIN_SCOPE || policy === "keyhold:webhooks" || WRITE_PARTS.some((part) => part === policy);
+}
+
 function isWritePart(scope: AdminScope): boolean {
   return WRITE_PARTS.some((part) => part === scope);
 }

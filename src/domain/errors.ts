@@ -75,12 +75,20 @@ export interface FieldViolation {
   readonly reason: InvalidReason | ErrorCode;
 }
 
+/** A limit that a call exceeds: what it is counted by, and for people, how much it admits. */
+export interface ExceededQuota {
+  readonly subject: string;
+  readonly description: string;
+}
+
 export interface ErrorOptions {
   readonly violations?: readonly FieldViolation[];
   /** Machine-readable details for the caller, such as the missing scope. Never contains a secret. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** Seconds after which a retry may succeed; default: 1, if the error is temporary. */
   readonly retryAfter?: number;
+  /** The limit that `RATE_LIMITED` is about. */
+  readonly quota?: ExceededQuota;
   /** Logged; never sent to a caller. */
   readonly cause?: unknown;
   /** Keys that changed despite the error. Logged; never sent to a caller. */
@@ -95,6 +103,7 @@ export class KeyholdError extends Error {
   readonly metadata: Readonly<Record<string, string>>;
   readonly changedKeyIds: readonly string[];
   readonly retryAfter: number;
+  readonly quota: ExceededQuota | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -103,6 +112,7 @@ export class KeyholdError extends Error {
     this.metadata = options.metadata ?? {};
     this.changedKeyIds = options.changedKeyIds ?? [];
     this.retryAfter = options.retryAfter ?? 1;
+    this.quota = options.quota;
   }
 }
 

@@ -49,6 +49,10 @@ export interface ApiKey extends VerifiableKey {
   readonly createTime: Date;
   readonly updateTime: Date;
   readonly lastUsedTime: Date | null;
+  /** Of the client that used it last, as far as KEYHOLD_LAST_USED_ADDRESS allows; null: unknown. */
+  readonly lastUsedAddress: string | null;
+  /** The older secrets since the last rotation without a grace period, the newest first; some may have ended. */
+  readonly previousSecrets: readonly PreviousSecret[];
   readonly rotateTime: Date | null;
   readonly revocationReason: RevocationReason | null;
   readonly revocationDescription: string | null;
@@ -64,6 +68,17 @@ export interface ApiKey extends VerifiableKey {
   readonly adoptBeforeTime: Date | null;
   /** When a key that was imported by its hash was first verified; otherwise null. */
   readonly adoptTime: Date | null;
+}
+
+/** What a key shows of a secret that was replaced with a grace period. */
+export interface PreviousSecret {
+  /** Null for this and `createTime`: an earlier release has replaced it. */
+  readonly hint: string | null;
+  readonly createTime: Date | null;
+  /** End of the grace period. */
+  readonly expireTime: Date;
+  /** When it, or a token derived from it, was last used since it was replaced, to the minute; null: never, or not yet recorded. */
+  readonly lastUsedTime: Date | null;
 }
 
 /** A keyed hash of a secret: HMAC-SHA-256 under the server key with this id. */

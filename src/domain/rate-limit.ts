@@ -46,6 +46,11 @@ export function isShadow(limit: Limit): boolean {
   return isRateLimit(limit) && limit.enforcement === "SHADOW";
 }
 
+/** Returns whether a limit admits verifications that it cannot charge, because the database is unreachable. */
+export function allowsOutage(limit: Limit): boolean {
+  return isRateLimit(limit) && limit.onOutage === "ALLOW";
+}
+
 export function isRateLimit(limit: Limit): limit is RateLimit {
   return !isQuota(limit);
 }
@@ -83,6 +88,8 @@ export interface Charge {
 /** The state of a limit after a verification. */
 export interface LimitStatus {
   readonly limit: Limit;
+  /** What the verification costs by it, whether it is admitted or not. */
+  readonly cost: number;
   /** Tokens left, by what this node knows; null: unknown, because the cost will be charged later. */
   readonly remaining: number | null;
   /** When nothing will be used of it, in milliseconds since the epoch; null: unknown. */
@@ -161,14 +168,15 @@ export function checkQuotas(inputs: readonly QuotaInput[], field: string): reado
 
 function checkQuota({ name, limit, period, anchorTime }: QuotaInput, field: string): Quota {
   const [, , anchor] = checkAll(
-    () => requireName(name, `${field}.name`),
+    () => requireLimitName(name, `${field}.name`),
     () => requireTokens(limit, `${field}.limit`),
     () => (anchorTime === undefined ? CALENDAR_ANCHOR : toMilliseconds(anchorTime, `${field}.anchor_time`)),
   );
   return { name, limit, period, anchorTime: anchor, adjustTime: null };
 }
 
-function requireName(name: string, field: string): void {
+/** Throws `INVALID_ARGUMENT` unless a limit may have this name. */
+export function requireLimitName(name: string, field: string): void {
   const rule = "must be 1 to 63 characters of a-z, 0-9, _, . and -, the first one a letter";
   if (!NAME.test(name)) throw invalidArgument(field, rule, "INVALID_CHARACTER");
 }
@@ -176,7 +184,7 @@ function requireName(name: string, field: string): void {
 function checkRateLimit({ window: text, ...limit }: RateLimitInput, field: string): RateLimit {
   const { name, quota, burst = quota } = limit;
   const [, , , window] = checkAll(
-    () => requireName(name, `${field}.name`),
+    () => requireLimitName(name, `${field}.name`),
     () => requireTokens(quota, `${field}.quota`),
     () => limit.burst !== undefined && requireTokens(burst, `${field}.burst`),
     () => parseDuration(text, `${field}.window`, WINDOW_BOUNDS),

@@ -16,6 +16,9 @@ const [SCOPE_BYTES, ENTRY_BYTES] = [3, 10];
 /** A limit of a key, or its state in a verdict, without its name, which is ASCII. */
 const LIMIT_BYTES = 66;
 
+/** A previous secret without its hint: its times, tags and lengths. */
+const PREVIOUS_SECRET_BYTES = 52;
+
 interface Named {
   readonly name: string;
 }
@@ -23,6 +26,8 @@ interface Named {
 /** The fields of a key or verdict whose sizes vary. */
 type Sized = Pick<VerifiableKey, "actorId" | "scopes" | "metadata"> & {
   readonly name?: string;
+  readonly lastUsedAddress?: string | null;
+  readonly previousSecrets?: readonly { readonly hint: string | null }[];
   readonly revocationDescription?: string | null;
   readonly disableReason?: string | null;
   readonly createdBy?: string | null;
@@ -46,6 +51,7 @@ export function responseSize(sized: Sized): number {
   for (const text of [
     texts.actorId,
     texts.name,
+    texts.lastUsedAddress,
     revocationDescription,
     disableReason,
     createdBy,
@@ -60,6 +66,7 @@ export function responseSize(sized: Sized): number {
   const { rateLimits, quotas, limits } = sized;
   for (const limit of [...(rateLimits ?? []), ...(quotas ?? []), ...(limits ?? [])])
     bytes += LIMIT_BYTES + limit.name.length;
+  for (const { hint } of texts.previousSecrets ?? []) bytes += PREVIOUS_SECRET_BYTES + Buffer.byteLength(hint ?? "");
   for (const warning of warnings ?? []) bytes += SCOPE_BYTES + Buffer.byteLength(warning);
   for (const actorId of restrictedToActorIds ?? []) bytes += SCOPE_BYTES + Buffer.byteLength(actorId);
   for (const key in metadata) bytes += ENTRY_BYTES + Buffer.byteLength(key) + Buffer.byteLength(metadata[key] ?? "");

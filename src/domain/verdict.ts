@@ -1,4 +1,5 @@
 import type { JsonObject } from "../lib/json.ts";
+import type { KeyholdError } from "./errors.ts";
 import type { VerifiableKey } from "./key.ts";
 import type { ActorLimits, Limit, LimitStatus } from "./rate-limit.ts";
 
@@ -86,11 +87,13 @@ export interface Invalid extends VerdictBase {
   readonly keyId: string | null;
   /**
    * For a credential that is authentic and of a key in force, but not accepted here: `DISABLED`, `IP_NOT_ALLOWED`, `AUDIENCE_MISMATCH`,
-   * `INSUFFICIENT_SCOPE`, `RATE_LIMITED` and `QUOTA_EXCEEDED`.
+   * `INSUFFICIENT_SCOPE`, `RATE_LIMITED` (by a limit of the key or actor) and `QUOTA_EXCEEDED`.
    */
   readonly credential?: Valid;
   /** For `INSUFFICIENT_SCOPE`: the required scopes that the credential does not have. */
   readonly missingScopes?: readonly string[];
+  /** For `RATE_LIMITED` by Keyhold's own limit on failed verifications: the error of a call with this credential alone. */
+  readonly denial?: KeyholdError;
 }
 
 /** The result of a verification. An invalid credential is a value, not an error. */

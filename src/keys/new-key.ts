@@ -78,6 +78,8 @@ export function newStoredKey(
     updateTime: created,
     expireTime: timeOf(input.expiry, now),
     lastUsedTime: null,
+    lastUsedAddress: null,
+    previousSecrets: [],
     rotateTime: null,
     revokeTime: null,
     revocationReason: null,

@@ -33,6 +33,14 @@ export function parseCidr(text: string): ParsedCidr {
   return { problem: `has host bits set to the right of the prefix /${prefix}; use the containing block ${cidr}` };
 }
 
+/** Returns the block with this many bits, by family, that contains an address; null if the text is no address. */
+export function blockOf(text: string, ipv4Bits: number, ipv6Bits: number): string | null {
+  const address = parseAddress(text);
+  if (address === undefined) return null;
+  const prefix = address.length * GROUP_BITS === IPV4_BITS ? ipv4Bits : ipv6Bits;
+  return `${formatAddress(address.map((group, index) => group & maskOf(prefix, index)))}/${prefix}`;
+}
+
 function problemOf(address: string): string {
   if (address.includes("%")) return "must not have an IPv6 zone identifier";
   if (/^[\d.]+$/.test(address) && /(?:^|\.)0\d/.test(address)) return "must not have leading zeros";

@@ -12,7 +12,7 @@ export interface LimitField {
 }
 
 /**
- * Returns the fields `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10, §3 and §4), lists of RFC 9651, by name in
+ * Returns the fields `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11, §3 and §4), lists of RFC 9651, by name in
  * lower case. A limit whose state is unknown has a policy only. The draft may still change: nothing else formats these fields.
  *
  * @example rateLimitFields([{ name: "requests", quota: 60, window: 60, remaining: 12, reset: 48 }])
@@ -27,6 +27,11 @@ export function rateLimitFields(limits: readonly LimitField[]): Record<string, s
     ...(policies.length > 0 && { "ratelimit-policy": policies.join(", ") }),
     ...(states.length > 0 && { ratelimit: states.join(", ") }),
   };
+}
+
+/** Returns the seconds after which a rejected request may be accepted, if all limits that reject it have to wait so many milliseconds; at least 1. */
+export function retryAfterSeconds(waits: readonly number[]): number {
+  return Math.max(1, ...waits.map((wait) => Math.ceil(wait / 1000)));
 }
 
 /** The names of limits need no escapes in a string. */

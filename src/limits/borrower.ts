@@ -26,17 +26,18 @@ interface Inquiry {
   readonly answer: PromiseWithResolvers<void>;
 }
 
-/** Milliseconds for which inquiries for which nothing waits are gathered, so that they share a statement. */
-const DELAY = 20;
-
 /** Milliseconds until what is still owed after a statement is charged. */
 const RETRY_DELAY = 250;
 
 /** After this, what waits is rejected. Milliseconds. */
 const PATIENCE = 2_000;
 
-const MAX_INQUIRIES = 500;
+/** Rows of a statement: with more, this node and the database would do nothing else for milliseconds. */
+const MAX_INQUIRIES = 100;
 const MAX_STATEMENTS = 2;
+
+/** Inquiries that are sent without gathering more. */
+const MAX_QUEUE = 500;
 
 /**
  * Asks the shared buckets for tokens, and charges what was spent without: many buckets with one statement, and about each with one at a time. A
@@ -50,6 +51,8 @@ export class Borrower {
   readonly #inFlight = new Set<string>();
   #statements = 0;
   #timer: NodeJS.Timeout | undefined;
+  /** When the timer ends. */
+  #due = 0;
   #isScheduled = false;
 
   constructor(options: BorrowerOptions) {
@@ -68,14 +71,19 @@ export class Borrower {
   note(bucket: SharedBucket): void {
     if (bucket.isRequested) return;
     this.#enqueue(bucket);
-    this.#delay(DELAY);
+    this.#delay(bucket.delay);
   }
 
-  /** Charges what was spent. Rejects if the database does not answer. */
-  async flush(): Promise<void> {
-    const answers = [...this.#queue.values()].map(({ answer }) => answer.promise);
-    this.#send();
-    await Promise.all(answers);
+  /** Charges what was spent of these buckets and of those that are noted, some at a time. Rejects if the database does not answer. */
+  async charge(buckets: readonly SharedBucket[]): Promise<void> {
+    let start = 0;
+    do {
+      for (const bucket of buckets.slice(start, start + MAX_INQUIRIES)) this.#enqueue(bucket);
+      const answers = [...this.#queue.values()].map(({ answer }) => answer.promise);
+      this.#send();
+      await Promise.all(answers);
+      start += MAX_INQUIRIES;
+    } while (start < buckets.length);
   }
 
   #enqueue(bucket: SharedBucket): Inquiry {
@@ -89,7 +97,11 @@ export class Borrower {
   }
 
   #delay(milliseconds: number): void {
-    this.#timer ??= setTimeout(() => this.#send(), milliseconds).unref();
+    const due = this.#options.monotonic() + milliseconds;
+    if (this.#timer !== undefined && this.#due <= due) return;
+    clearTimeout(this.#timer);
+    this.#due = due;
+    this.#timer = setTimeout(() => this.#send(), milliseconds).unref();
   }
 
   /** At the end of the tick, whose calls share a statement. */
@@ -139,7 +151,7 @@ export class Borrower {
     };
     try {
       const granting = grantTokens(asked.map(({ requested }) => requested));
-      void withTimeout(granting, PATIENCE, () => reject(late())).catch(() => undefined);
+      void withTimeout(granting, PATIENCE, () => reject(tooSlow())).catch(() => undefined);
       const grants = await granting;
       const now = monotonic();
       for (const [index, { bucket, requested }] of asked.entries()) {
@@ -161,9 +173,9 @@ export class Borrower {
 
   /** Sends what waits. The rest is gathered further. */
   #continue(): void {
-    const isUrgent = this.#queue.size >= MAX_INQUIRIES || this.#queue.values().some(({ waiting }) => waiting > 0);
+    const isUrgent = this.#queue.size >= MAX_QUEUE || this.#queue.values().some(({ waiting }) => waiting > 0);
     if (isUrgent) this.#send();
-    else if (this.#queue.size > 0) this.#delay(DELAY);
+    else for (const { bucket } of this.#queue.values()) this.#delay(bucket.delay);
   }
 
   #count(tokens: number, owed: number): void {
@@ -185,9 +197,7 @@ export class Borrower {
   }
 }
 
-function late(): KeyholdError {
-  return new KeyholdError(
-    "DATABASE_UNAVAILABLE",
-    `the database did not grant tokens of a rate limit within ${PATIENCE} ms`,
-  );
+/** Returns the error of a check whose tokens do not arrive in time, or have expired when they arrive. */
+export function tooSlow(): KeyholdError {
+  return new KeyholdError("DATABASE_UNAVAILABLE", "the database is too slow to grant tokens of a rate limit");
 }

@@ -15,6 +15,9 @@ const MAX_PAUSE = 100;
 /** The part of the burst that all nodes together may admit before they charge it. */
 const DEBT_PART = 0.05;
 
+/** The part of the lifetime for which requests are gathered: what is left of a lease when they are made lasts several times as long. */
+const DELAY_PART = 0.05;
+
 /** With fewer verifications in half the lifetime, tokens are requested one by one: most of a batch would expire. */
 const MIN_BATCH = 4;
 
@@ -44,6 +47,7 @@ export class Bucket implements SharedBucket {
   #pauseEnd = 0;
   /** Tokens that were spent without a lease, and are not known to be charged. */
   #debt = 0;
+  isLate = false;
   /** Whether it waits for an answer of the shared bucket, or to be asked about. */
   isRequested = false;
   /** In half a lifetime. */
@@ -132,11 +136,12 @@ export class Bucket implements SharedBucket {
     return this.#level === null ? null : Math.max(0, this.#level - this.#rate * (now - this.#levelTime));
   }
 
-  /** Returns whether tokens should be requested before they are needed, or what was spent charged. */
+  /** A debt is charged soon if it is most of what this node may owe, or if nothing is known of the bucket. */
   wantsMore(now: number, nodes: number | null): boolean {
-    if (this.#debt > 0) return true;
+    if (this.#debt > 0 && (this.#level === null || 2 * this.#debt > this.#maxDebt(nodes))) return true;
     const batch = this.#batch(now, nodes);
-    return batch > 0 && 2 * this.#tokens(now) <= batch && this.retryAfter(1, now) === 0;
+    const isLow = 2 * this.#tokens(now) <= Math.min(batch, this.#demand.expected(now));
+    return batch > 0 && isLow && this.retryAfter(1, now) === 0;
   }
 
   /** Returns what to request now, if costs wait for this many tokens. */
@@ -147,14 +152,14 @@ export class Bucket implements SharedBucket {
   }
 
   /**
-   * Returns the tokens to lease beyond those that wait: what will be used within half their lifetime, or within all of it while the bucket is
-   * far from empty, so that those that expire unused deny nobody.
+   * Returns the tokens to lease beyond those that wait: what will be used within half their lifetime, or within all of it while most of the bucket
+   * is left, so that those that expire unused deny nobody.
    */
   #batch(now: number, nodes: number | null): number {
     const { burst } = this.limit;
     const demand = this.#demand.expected(now);
     const free = burst - (this.#levelAt(now) ?? burst);
-    const parts = free > 8 * demand ? 2 : 1;
+    const parts = free > Math.max(8 * demand, burst / 2) ? 2 : 1;
     if (parts * demand < MIN_BATCH) return 0;
     return Math.min(parts * demand, Math.floor(burst / (2 * (nodes ?? 1))));
   }
@@ -164,7 +169,9 @@ export class Bucket implements SharedBucket {
     this.#debt -= owed;
     if (burst !== this.limit.burst || rate !== this.#rate) return;
     [this.#level, this.#levelTime] = [level, sent];
-    if (granted > 0) this.#leases.push({ tokens: granted, end: sent + this.#lifetime });
+    const end = sent + this.#lifetime;
+    this.isLate = granted > 0 && end <= now;
+    if (granted > 0) this.#leases.push({ tokens: granted, end });
     if (granted < wanted && this.#isExceeded(now))
       this.#pauseEnd = now + Math.min(MAX_PAUSE, this.limit.burst / 2 / this.#rate);
   }
@@ -179,12 +186,12 @@ export class Bucket implements SharedBucket {
     return null;
   }
 
-  get isShadow(): boolean {
-    return this.limit.enforcement === "SHADOW";
+  get delay(): number {
+    return this.#lifetime * DELAY_PART;
   }
 
-  get allowsOutage(): boolean {
-    return this.limit.onOutage === "ALLOW";
+  get isShadow(): boolean {
+    return this.limit.enforcement === "SHADOW";
   }
 
   get owes(): boolean {
@@ -211,6 +218,7 @@ export class Bucket implements SharedBucket {
     const isEmpty = (isExceeded || remaining === 0) && !this.isShadow;
     return {
       limit,
+      cost,
       remaining,
       resetTime: used === null ? null : time + used / this.#rate,
       retryAfter: isEmpty && Number.isFinite(retryAfter) ? retryAfter : null,

@@ -1,11 +1,17 @@
-import { type Charge, type Charged, isQuota, isRateLimit, type Limit, type LimitStatus } from "../domain/rate-limit.ts";
+import {
+  allowsOutage,
+  type Charge,
+  type Charged,
+  isRateLimit,
+  type Limit,
+  type LimitStatus,
+} from "../domain/rate-limit.ts";
 import type { Valid } from "../domain/verdict.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
-import { Borrower, type BorrowerOptions, type BorrowerStats } from "./borrower.ts";
-import { Bucket } from "./bucket.ts";
-import type { Return, ReturnTokens } from "./grants.ts";
-import { QuotaBucket } from "./quota-bucket.ts";
+import { Borrower, type BorrowerOptions, type BorrowerStats, tooSlow } from "./borrower.ts";
+import type { ReturnTokens } from "./grants.ts";
+import { Owner } from "./owner.ts";
 import type { Admission, SharedBucket } from "./shared-bucket.ts";
 
 export interface LimiterOptions extends BorrowerOptions {
@@ -13,8 +19,10 @@ export interface LimiterOptions extends BorrowerOptions {
   readonly clock: Clock;
   /** Called for each limit that is checked: whether it denies the verification, or would, were it enforced. */
   readonly onOutcome?: (limit: Limit, isExceeded: boolean) => void;
-  /** Called for each verification that a limit admits because the database is unreachable. */
-  readonly onOutage?: (error: unknown) => void;
+  /** Called for each limit that denies, with the name of its bucket. */
+  readonly onExceeded?: (bucket: string, status: LimitStatus) => void;
+  /** Called for each check of a limit that failed because the database did not answer: its outage policy may admit the verification. */
+  readonly onOutage?: (limit: Limit, error: unknown) => void;
 }
 
 /** The limits that a valid credential is subject to. */
@@ -27,8 +35,11 @@ interface Item {
   admission: Admission;
 }
 
-/** Buckets kept, about 400 bytes each. Of one that is dropped nothing is known when it is next used. */
-const MAX_BUCKETS = 100_000;
+/**
+ * Keys and actors whose buckets are kept, of about 600 bytes each: more than a server can serve in a second. Of those that are dropped nothing is
+ * known when they are next used.
+ */
+const MAX_OWNERS = 40_000;
 
 /** The part that is kept when there are too many, so that not every new one searches for others to drop. */
 const KEPT_PART = 0.9;
@@ -43,7 +54,8 @@ const MAX_WAITS = 3;
 export class Limiter {
   readonly #options: LimiterOptions;
   readonly #borrower: Borrower;
-  readonly #buckets = new Map<string, SharedBucket>();
+  /** By the ids of keys, and by the names of actors. */
+  readonly #owners = new Map<string, Owner>();
   #swept = Number.NEGATIVE_INFINITY;
 
   constructor(options: LimiterOptions) {
@@ -53,7 +65,7 @@ export class Limiter {
 
   /** Number of buckets that this node knows. */
   get size(): number {
-    return this.#buckets.size;
+    return this.#buckets().length;
   }
 
   /** What was requested of the shared buckets since the start. */
@@ -67,38 +79,41 @@ export class Limiter {
    */
   charge({ keyId, keyLimits, actorLimits }: Limited, charges: readonly Charge[] = []): MaybePromise<Charged> {
     const items: Item[] = [];
-    if (keyLimits !== null) this.#present(items, `key/${keyId}`, keyLimits, charges);
-    if (actorLimits !== undefined) this.#present(items, `actor/${actorLimits.actorId}`, actorLimits.limits, charges);
-    return this.#attempt(items, MAX_WAITS);
+    const now = this.#options.monotonic();
+    if (keyLimits !== null) present(items, this.#ownerOf(keyId, "key/", now).bucketsOf(keyLimits), charges, now);
+    if (actorLimits !== undefined) {
+      const { actorId, limits } = actorLimits;
+      present(items, this.#ownerOf(`actor/${actorId}`, "", now).bucketsOf(limits), charges, now);
+    }
+    return this.#attempt(items, MAX_WAITS, now);
   }
 
-  /** Charges what was spent and is not charged yet, and returns tokens of quotas that are not used; all of them if the node stops. */
+  /** Does the same for the one limit of another owner. */
+  chargeOwner(name: string, limit: Limit, cost: number): MaybePromise<Charged> {
+    const items: Item[] = [];
+    const now = this.#options.monotonic();
+    present(items, this.#ownerOf(name, "", now).bucketsOf([limit]), [{ name: limit.name, cost }], now);
+    return this.#attempt(items, MAX_WAITS, now);
+  }
+
+  /**
+   * Charges what was spent and is not charged yet, and returns tokens of quotas that are not used; all of them if the node stops. Small debts are
+   * charged only here, so this is called each second.
+   */
   async flush(isStopping: boolean): Promise<void> {
-    await this.#borrower.flush();
+    await this.#borrower.charge(this.#buckets().filter(({ owes }) => owes));
     const now = this.#options.monotonic();
-    const returns: Return[] = [];
-    for (const bucket of this.#buckets.values()) {
-      const returned = bucket.release(now, isStopping);
-      if (returned !== null) returns.push(returned);
-    }
-    if (returns.length > 0) await this.#options.returnTokens(returns);
+    const returns = this.#buckets().map((bucket) => bucket.release(now, isStopping));
+    const returned = returns.filter((one) => one !== null);
+    if (returned.length > 0) await this.#options.returnTokens(returned);
   }
 
-  #present(items: Item[], owner: string, limits: readonly Limit[], charges: readonly Charge[]): void {
-    const now = this.#options.monotonic();
-    for (const limit of limits) {
-      const cost =
-        charges.find(({ name }) => name === limit.name)?.cost ?? (isRateLimit(limit) && limit.onDemand ? undefined : 1);
-      if (cost === undefined) continue;
-      const bucket = this.#bucketOf(`${owner}/${limit.name}${isQuota(limit) ? "/quota" : ""}`, limit, now);
-      bucket.present(cost, now);
-      items.push({ bucket, cost, admission: "UNKNOWN" });
-    }
+  #buckets(): SharedBucket[] {
+    return [...this.#owners.values()].flatMap(({ buckets }) => buckets);
   }
 
-  #attempt(items: readonly Item[], waits: number): MaybePromise<Charged> {
-    const { monotonic, nodes } = this.#options;
-    const [now, others] = [monotonic(), nodes()];
+  #attempt(items: readonly Item[], waits: number, now: number): MaybePromise<Charged> {
+    const others = this.#options.nodes();
     let isDenied = false;
     const unknown: Item[] = [];
     for (const item of items) {
@@ -116,9 +131,10 @@ export class Limiter {
     const borrow = async (item: Item) => {
       try {
         await this.#borrower.borrow(item.bucket, item.cost);
+        if (waits === 0 && item.bucket.isLate) throw tooSlow();
       } catch (error) {
-        if (!item.bucket.allowsOutage) throw error;
-        this.#options.onOutage?.(error);
+        this.#options.onOutage?.(item.bucket.limit, error);
+        if (!allowsOutage(item.bucket.limit)) throw error;
         unlimited.add(item);
       }
     };
@@ -126,6 +142,7 @@ export class Limiter {
     return this.#attempt(
       items.filter((item) => !unlimited.has(item)),
       waits,
+      this.#options.monotonic(),
     );
   }
 
@@ -140,32 +157,52 @@ export class Limiter {
       statuses.push(status);
       this.#options.onOutcome?.(bucket.limit, isExceeded);
       if (!isExceeded && bucket.wantsMore(now, nodes)) this.#borrower.note(bucket);
-      if (isExceeded && !bucket.isShadow) denied = longer(denied, status);
+      if (isExceeded && !bucket.isShadow) {
+        denied = longer(denied, status);
+        this.#options.onExceeded?.(bucket.name, status);
+      }
     }
     return { statuses, denied };
   }
 
-  #bucketOf(name: string, limit: Limit, now: number): SharedBucket {
-    const known = this.#buckets.get(name);
-    known?.accept(limit);
+  /** Returns the owner of an id, whose name is the id after a prefix: the hot path finds a key by its id, without a text made for it. */
+  #ownerOf(id: string, prefix: string, now: number): Owner {
+    const known = this.#owners.get(id);
     if (known !== undefined) return known;
     this.#sweep(now);
-    const bucket = isQuota(limit) ? new QuotaBucket(name, limit) : new Bucket(name, limit);
-    this.#buckets.set(name, bucket);
-    return bucket;
+    const owner = new Owner(prefix + id);
+    this.#owners.set(id, owner);
+    return owner;
   }
 
   /** Drops buckets of which nothing is lost, and beyond the maximum the oldest of which a denial is lost. */
   #sweep(now: number): void {
-    const isFull = this.#buckets.size >= MAX_BUCKETS;
+    const isFull = this.#owners.size >= MAX_OWNERS;
     if (!isFull && now - this.#swept < SWEEP_INTERVAL) return;
     this.#swept = now;
-    for (const [name, bucket] of this.#buckets) if (bucket.isIdle(now)) this.#buckets.delete(name);
-    for (const [name, bucket] of this.#buckets) {
-      if (this.#buckets.size < MAX_BUCKETS * KEPT_PART) break;
-      if (!bucket.isBusy) this.#buckets.delete(name);
+    for (const [id, { buckets }] of this.#owners) {
+      if (buckets.every((bucket) => bucket.isIdle(now))) this.#owners.delete(id);
+    }
+    for (const [id, { buckets }] of this.#owners) {
+      if (this.#owners.size < MAX_OWNERS * KEPT_PART) break;
+      if (!buckets.some(({ isBusy }) => isBusy)) this.#owners.delete(id);
     }
   }
+}
+
+/** Adds buckets with what a verification costs by them, without those of limits on demand that it does not name. */
+function present(items: Item[], buckets: readonly SharedBucket[], charges: readonly Charge[], now: number): void {
+  for (const bucket of buckets) {
+    const cost = costOf(bucket.limit, charges);
+    if (cost === undefined) continue;
+    bucket.present(cost, now);
+    items.push({ bucket, cost, admission: "UNKNOWN" });
+  }
+}
+
+function costOf(limit: Limit, charges: readonly Charge[]): number | undefined {
+  const charge = charges.length === 0 ? undefined : charges.find(({ name }) => name === limit.name);
+  return charge?.cost ?? (isRateLimit(limit) && limit.onDemand ? undefined : 1);
 }
 
 /** Returns the denial after which a retry takes longer. */

@@ -6,7 +6,10 @@ import type { Admission, SharedBucket } from "./shared-bucket.ts";
 /** Milliseconds for whose demand tokens are leased. */
 const HORIZON = 1_000;
 
-/** Each node leases at most this part of what is left, so that the last of it is not divided among the nodes. */
+/** Milliseconds for which requests are gathered: as for a rate limit whose tokens live as long as `HORIZON`. */
+const DELAY = 50;
+
+/** All nodes together hold at most this part of what is left beyond what waits, so that the last of it is not divided among them. */
 const BATCH_PART = 0.05;
 
 /** With less demand, tokens are requested one by one. */
@@ -20,8 +23,9 @@ export class QuotaBucket implements SharedBucket {
   readonly name: string;
   #limit: Quota;
   readonly isShadow = false;
-  readonly allowsOutage = false;
+  readonly isLate = false;
   readonly owes = false;
+  readonly delay = DELAY;
   isRequested = false;
   readonly #demand = new Demand(HORIZON);
   /** Leased and not spent. */
@@ -38,6 +42,8 @@ export class QuotaBucket implements SharedBucket {
   #surplus = { tokens: 0, resetTime: 0 };
   /** Whether the quota has changed since the last request. */
   #isChanged = false;
+  /** Whether the last request has no answer: what it was granted may be lost. */
+  #isUnanswered = false;
 
   constructor(name: string, limit: Quota) {
     this.name = name;
@@ -89,17 +95,20 @@ export class QuotaBucket implements SharedBucket {
     return 2 * this.#tokens < this.#batch(now, nodes);
   }
 
+  /** Returns the tokens to hold beyond those that wait: none while the number of nodes is unknown, and after a failure, which may be repeated. */
   #batch(now: number, nodes: number | null): number {
-    if (now >= this.#end) return 0;
+    if (now >= this.#end || nodes === null || this.#isUnanswered) return 0;
     const demand = this.#demand.expected(now);
-    const left = Math.floor(((this.limit.limit - this.#used) * BATCH_PART) / (nodes ?? 1));
+    const left = Math.floor(((this.limit.limit - this.#used) * BATCH_PART) / nodes);
     return demand < MIN_BATCH ? 0 : Math.max(0, Math.min(demand, left));
   }
 
   request(waiting: number, now: number, nodes: number | null): GrantRequest {
     const { limit: burst, period, anchorTime } = this.limit;
     this.#isChanged = false;
-    const wanted = Math.max(0, waiting - this.#unspent(now)) + this.#batch(now, nodes);
+    // Others may spend before the answer what is unspent now.
+    const wanted = waiting + Math.max(0, this.#batch(now, nodes) - this.#unspent(now));
+    this.#isUnanswered = true;
     return { bucket: this.name, burst, rate: 0, calendar: { period, anchorTime }, wanted, owed: 0 };
   }
 
@@ -108,6 +117,7 @@ export class QuotaBucket implements SharedBucket {
   }
 
   take({ granted, level, reset }: Grant, _: GrantRequest, sent: number): void {
+    this.#isUnanswered = false;
     if (reset === undefined) return;
     if (this.#isChanged) {
       this.#discard(granted, reset.time);
@@ -138,11 +148,12 @@ export class QuotaBucket implements SharedBucket {
     return !this.isBusy && this.#unspent(now) === 0 && (now >= this.#end || this.#used < this.limit.limit);
   }
 
-  status(_: number, isExceeded: boolean, now: number): LimitStatus {
+  status(cost: number, isExceeded: boolean, now: number): LimitStatus {
     const isKnown = now < this.#end;
     const remaining = isKnown ? Math.max(0, this.limit.limit - this.#used + this.#tokens) : null;
     return {
       limit: this.limit,
+      cost,
       remaining,
       resetTime: isKnown ? this.#resetTime : null,
       retryAfter: isKnown && (isExceeded || remaining === 0) ? this.#end - now : null,

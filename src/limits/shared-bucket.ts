@@ -14,10 +14,12 @@ export interface SharedBucket {
   readonly limit: Limit;
   /** Whether the limit never denies. */
   readonly isShadow: boolean;
-  /** Whether the limit admits verifications that it cannot charge, because the database is unreachable. */
-  readonly allowsOutage: boolean;
+  /** Milliseconds for which requests for which nothing waits are gathered, so that they share a statement. */
+  readonly delay: number;
   /** Whether it waits for an answer of the shared bucket, or to be asked about. */
   isRequested: boolean;
+  /** Whether the tokens that were granted last had expired when they arrived: the database, or this node, is too slow for the limit. */
+  readonly isLate: boolean;
   /** Whether something was spent that is not charged. */
   readonly owes: boolean;
   /** Whether it must be kept. */
@@ -29,7 +31,7 @@ export interface SharedBucket {
   admission(cost: number, now: number, nodes: number | null): Admission;
   /** Spends an admitted cost. */
   spend(cost: number, now: number): void;
-  /** Returns whether tokens should be requested before they are needed, or what was spent charged. */
+  /** Returns whether tokens should be requested before they are needed, or what was spent charged soon. */
   wantsMore(now: number, nodes: number | null): boolean;
   /** Returns what to request now, if costs wait for this many tokens. */
   request(waiting: number, now: number, nodes: number | null): GrantRequest;

@@ -1,7 +1,9 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { ApiContext } from "../api/row.ts";
 import type { Principal } from "../domain/principal.ts";
+import type { Verdict } from "../domain/verdict.ts";
 import type { Adopter } from "../hashing/adopter.ts";
+import { andThen } from "../lib/maybe-promise.ts";
 import type { Signing } from "../signing/signing.ts";
 import type { UsageCounter } from "../usage/counter.ts";
 import type { VerifyContext } from "../verify/context.ts";
@@ -34,6 +36,7 @@ export function createVerifyContext(
     findByHash: hashing.findByHash,
     adopt,
     charge: null,
+    failures: null,
     onValid: lastUsed.note,
     onVerdict: () => {},
     onStale: () => {},
@@ -56,12 +59,15 @@ export function createApi(
   { keys, reader, rings, hashing, audit, auditTree, actors, usage: { reader: usageReader } }: Resources,
   signing: Signing,
   context: VerifyContext,
-  server: Pick<ApiContext, "auditFeed" | "webhooks" | "onDenied" | "isStopping">,
+  server: Pick<ApiContext, "admitChange" | "auditFeed" | "webhooks" | "onDenied" | "isStopping">,
   usage: Pick<UsageCounter, "add"> | null = null,
 ): ApiContext {
   const { clock, random } = keys;
   const strict = strictly(context);
-  const counted = usage === null ? context : countingUsage(context, usage);
+  const count = (verdict: Verdict): Verdict => {
+    usage?.add(verdict);
+    return verdict;
+  };
   const of = (all: VerifyContext, { restrictions }: Principal) => restrictedTo(all, restrictions);
   return {
     keys,
@@ -76,26 +82,20 @@ export function createApi(
     hmacKeys: hashing.hmacKeys,
     issuer,
     verify: (caller, credential, mode, presentation) =>
-      verify(of(counted, caller), credential, mode, presentation, caller),
+      andThen(verify(of(context, caller), credential, mode, presentation, caller), count),
     verifyStrictly: (caller, credential, presentation) =>
       verify(of(strict, caller), credential, "default", presentation, caller),
     verifyReserved: (caller, credential) =>
-      verify(of(reserved(strict, reader), caller), credential, "default", undefined, caller),
-    verifyAll: (caller, requests, mode) => verifyAll(of(counted, caller), requests, mode, caller),
+      verify(of(reserved({ ...strict, failures: null }, reader), caller), credential, "default", undefined, caller),
+    // Nothing is counted of a batch that fails.
+    verifyAll: (caller, requests, mode) =>
+      andThen(verifyAll(of(context, caller), requests, mode, caller), (verdicts) => {
+        for (const verdict of verdicts) count(verdict);
+        return verdicts;
+      }),
     explain: (caller, subject, presentation) =>
       explain(of({ ...strict, charge: context.charge }, caller), subject, presentation),
     jwks: signing.jwks,
     ...server,
-  };
-}
-
-/** Returns the same context, whose verdicts count as usage of their keys. */
-function countingUsage(context: VerifyContext, { add }: Pick<UsageCounter, "add">): VerifyContext {
-  return {
-    ...context,
-    onVerdict: (credentialType, verdict) => {
-      context.onVerdict(credentialType, verdict);
-      add(verdict);
-    },
   };
 }

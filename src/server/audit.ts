@@ -26,7 +26,7 @@ export function startAuditJob(
   jobs: Jobs,
   feed: AuditFeed,
   { audit, auditTree, coherence }: Resources,
-  { audit: meter, denials }: Instruments,
+  { audit: meter, denials, limitEvents }: Instruments,
   onEvents: () => void,
 ): void {
   const run = jobs.start({
@@ -37,6 +37,8 @@ export function startAuditJob(
     run: async () => {
       const denied = denials.take(systemMonotonic());
       if (denied.length > 0) await audit.store.deny(denied);
+      for (const exceeded of [limitEvents.own, limitEvents.others])
+        await exceeded.record(systemMonotonic(), audit.store.recordExceeded);
       const { assigned, lag } = await audit.store.sequence();
       meter.events += assigned;
       meter.lag = lag;

@@ -1,10 +1,8 @@
 import { adminTokens, oidcTokens, type VerifyToken } from "../auth/authenticators.ts";
-import type { CallLimits, Limiters } from "../auth/call-limits.ts";
+import type { CallLimits } from "../auth/call-limits.ts";
 import { type Authenticate, createGuard, type Guard } from "../auth/guard.ts";
 import { classify } from "../credential/kinds.ts";
 import { clientAddressBehind } from "../lib/client-address.ts";
-import { systemMonotonic } from "../lib/clock.ts";
-import { createRateLimiter } from "../lib/rate-limiter.ts";
 import type { Config } from "./config/config.ts";
 import type { Resources } from "./resources.ts";
 
@@ -27,18 +25,4 @@ export async function configuredGuard(
   const allowUnauthenticated = auth.length === 0 || auth.includes("none");
   const clientAddressOf = clientAddressBehind(trustedProxies);
   return createGuard({ authenticators, allowUnauthenticated, clientAddressOf, limits });
-}
-
-/** Seconds for which a bucket may be emptied faster than it fills. */
-const BURST_TIME = 10;
-
-/** Maximum number of addresses and callers in each limiter: 10 MB. */
-const MAX_BUCKETS = 50_000;
-
-export function createLimiters({ publicRate, failureRate }: Config): Limiters {
-  const limiter = (rate: number | null) =>
-    rate === null
-      ? null
-      : createRateLimiter({ rate, burst: rate * BURST_TIME, maxBuckets: MAX_BUCKETS, monotonic: systemMonotonic });
-  return { public: limiter(publicRate), failures: limiter(failureRate) };
 }

@@ -11,6 +11,8 @@ export interface Job {
   readonly failureMessage: string;
   /** Whether it runs a last time when the process stops. */
   readonly runsAtStop?: boolean;
+  /** Whether the last run is repeated while it fails, until the process no longer waits for it. */
+  readonly retriesAtStop?: boolean;
   /** Runs the job once. The signal aborts when the process no longer waits for the job. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -22,6 +24,9 @@ export interface JobsOptions {
 }
 
 const STOP_TIMEOUT = 5_000;
+
+/** Milliseconds. */
+const RETRY_DELAY = 500;
 
 export type Jobs = ReturnType<typeof createJobs>;
 
@@ -53,23 +58,25 @@ function schedule(job: Job, { clock, monotonic, log }: JobsOptions, signal: Abor
   /** Null: not running. */
   let running: Promise<void> | null = null;
   let [isTriggered, isStopped] = [false, false];
-  /** Never rejects. */
-  const run = async () => {
+  /** Never rejects. Returns whether it succeeded. */
+  const run = async (): Promise<boolean> => {
     const start = monotonic();
     try {
       stats.runs++;
       await job.run(signal);
       stats.lastSuccess = clock.now();
+      return true;
     } catch (err) {
       stats.failures++;
       log.warn({ err }, job.failureMessage);
+      return false;
     } finally {
       stats.duration += monotonic() - start;
     }
   };
   const begin = () => {
     isTriggered = false;
-    running = run().finally(() => {
+    running = run().then(() => {
       running = null;
       if (isTriggered) trigger();
     });
@@ -91,7 +98,9 @@ function schedule(job: Job, { clock, monotonic, log }: JobsOptions, signal: Abor
     isStopped = true;
     clearTimeout(timer);
     await running;
-    if (job.runsAtStop) await run();
+    if (!job.runsAtStop) return;
+    while (!(await run()) && job.retriesAtStop && !signal.aborted)
+      await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
   };
   return { stats, trigger, stop };
 }

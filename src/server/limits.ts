@@ -1,7 +1,8 @@
 import type { FastifyBaseLogger } from "fastify";
-import { isShadow, type Limit } from "../domain/rate-limit.ts";
+import type { ChangeLimit, ChargeOwner } from "../auth/change-limits.ts";
+import { allowsOutage, isShadow, type Limit, type RateLimit } from "../domain/rate-limit.ts";
 import { systemClock, systemMonotonic } from "../lib/clock.ts";
-import { Limiter } from "../limits/limiter.ts";
+import { Limiter, type LimiterOptions } from "../limits/limiter.ts";
 import { type AnyFamily, Counts, counter, gauge } from "../observability/metrics/family.ts";
 import type { Jobs } from "./jobs.ts";
 import type { Resources } from "./resources.ts";
@@ -11,28 +12,47 @@ type Outcome = "admitted" | "denied" | "shadow";
 /** Names of limits that the metrics tell apart; operators choose few, and others are counted together. */
 const MAX_NAMES = 50;
 
+/** Milliseconds without a failed check after which an outage is over, so that the next one is logged. */
+const OUTAGE_END = 60_000;
+
+/** Keyhold's own limits that all nodes share. */
+type OwnLimits = Readonly<Record<ChangeLimit, RateLimit | null>>;
+
 /** The limits of keys on this node, with their metrics. */
 export class RateLimits {
   readonly limiter: Limiter;
   readonly #outcomes = new Counts<string, Outcome>("limit", "outcome");
   readonly #names = new Set<string>();
   readonly #resources: Resources;
-  #outages = 0;
-  /** Whether an outage was logged. */
-  #isOut = false;
+  readonly #own: OwnLimits;
+  readonly #outages = { admitted: 0, denied: 0 };
+  /** When a check failed last, in monotonic milliseconds. */
+  #failed = Number.NEGATIVE_INFINITY;
 
-  constructor(resources: Resources, log: Pick<FastifyBaseLogger, "warn">) {
+  constructor(
+    resources: Resources,
+    own: OwnLimits,
+    onExceeded: NonNullable<LimiterOptions["onExceeded"]>,
+    log: Pick<FastifyBaseLogger, "warn">,
+  ) {
     this.#resources = resources;
+    this.#own = own;
     const { membership } = resources.coherence;
     this.limiter = new Limiter({
-      ...{ grantTokens: resources.buckets.grantTokens, returnTokens: resources.buckets.returnTokens },
+      grantTokens: resources.buckets.grantTokens,
+      returnTokens: resources.buckets.returnTokens,
       nodes: () => membership.nodes,
       clock: systemClock,
       monotonic: systemMonotonic,
       onOutcome: (limit, isExceeded) => this.#count(limit, isExceeded),
-      onOutage: (error) => this.#noteOutage(error, log),
+      onExceeded: (bucket, status) => {
+        if (!this.#isOwn(status.limit)) onExceeded(bucket, status);
+      },
+      onOutage: (limit, error) => this.#noteOutage(limit, error, log),
     });
   }
+
+  readonly chargeOwner: ChargeOwner = (owner, limit, cost) => this.limiter.chargeOwner(owner, limit, cost);
 
   /** Starts the jobs: what was spent is charged when the server stops, at the latest. */
   start(jobs: Jobs, isStopping: () => boolean): void {
@@ -41,10 +61,7 @@ export class RateLimits {
       interval: 1_000,
       failureMessage: "tokens that were spent could not be charged yet",
       runsAtStop: true,
-      run: async () => {
-        await this.limiter.flush(isStopping());
-        this.#isOut = false;
-      },
+      run: () => this.limiter.flush(isStopping()),
     });
     jobs.start({
       name: "limit_buckets",
@@ -75,26 +92,32 @@ export class RateLimits {
       ),
       counter(
         "keyhold_limit_outages_total",
-        "Verifications that a limit has admitted because the database was unreachable.",
-        () => this.#outages,
+        "Checks of limits that failed because the database was unreachable or too slow: the verification was admitted or denied.",
+        () => Object.entries(this.#outages).map(([outcome, value]) => ({ labels: { outcome }, value })),
       ),
     ];
   }
 
   #count(limit: Limit, isExceeded: boolean): void {
+    if (this.#isOwn(limit)) return;
     const { name } = limit;
     if (!this.#names.has(name) && this.#names.size < MAX_NAMES) this.#names.add(name);
     const denial = isShadow(limit) ? "shadow" : "denied";
     this.#outcomes.add(this.#names.has(name) ? name : "other", isExceeded ? denial : "admitted");
   }
 
-  #noteOutage(err: unknown, log: Pick<FastifyBaseLogger, "warn">): void {
-    this.#outages++;
-    if (this.#isOut) return;
-    this.#isOut = true;
+  #isOwn(limit: Limit): boolean {
+    return limit === this.#own.changes || limit === this.#own.imports;
+  }
+
+  #noteOutage(limit: Limit, err: unknown, log: Pick<FastifyBaseLogger, "warn">): void {
+    this.#outages[allowsOutage(limit) ? "admitted" : "denied"]++;
+    const [now, before] = [systemMonotonic(), this.#failed];
+    this.#failed = now;
+    if (now - before < OUTAGE_END) return;
     log.warn(
       { err },
-      "the database is unreachable: verifications are admitted where limits have the outage policy ALLOW",
+      "the database is unreachable or too slow: verifications of keys with limits fail, unless the limits have the outage policy ALLOW",
     );
   }
 }

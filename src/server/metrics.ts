@@ -1,6 +1,8 @@
 import { Denials } from "../audit/denials.ts";
 import type { AuditFeed } from "../audit/feed.ts";
-import { CallLimits, type Limiters } from "../auth/call-limits.ts";
+import { CallLimits } from "../auth/call-limits.ts";
+import { FailedVerifications } from "../auth/failed-verifications.ts";
+import { OwnLimitOutcomes } from "../auth/own-limits.ts";
 import { DatabaseRejectedError } from "../cluster/history.ts";
 import { type CredentialType, type Verdict, verificationErrorOf } from "../domain/verdict.ts";
 import { CallTallies } from "../observability/metrics/calls.ts";
@@ -16,8 +18,10 @@ import {
 import type { Signing } from "../signing/signing.ts";
 import { ConcurrencyLimiter } from "../transport/pipeline/concurrency-limiter.ts";
 import type { LastUsed } from "../verify/last-used.ts";
+import { LimitEvents } from "./exceeded-limits.ts";
 import type { Jobs } from "./jobs.ts";
 import type { RateLimits } from "./limits.ts";
+import type { OwnLimiters } from "./own-limits.ts";
 import type { Resources } from "./resources.ts";
 import type { Usage } from "./usage.ts";
 import { readBuild, readVersion } from "./version.ts";
@@ -29,7 +33,10 @@ export class Instruments {
   readonly calls = new CallTallies();
   readonly limiter = new ConcurrencyLimiter();
   readonly verdicts = new Counts<CredentialType, string>("credential_type", "result");
+  readonly limitEvents = new LimitEvents();
+  readonly ownLimits = new OwnLimitOutcomes(this.limitEvents.onOwn);
   readonly limits: CallLimits;
+  readonly failures: FailedVerifications;
   readonly gatewayDecisions = new Counts<GatewayKind, string>("gateway", "status");
   staleVerdicts = 0;
   /** Admin tokens in use by state; null before they are read. */
@@ -47,8 +54,11 @@ export class Instruments {
 
   readonly denials = new Denials();
 
-  constructor(limiters: Limiters) {
-    this.limits = new CallLimits(limiters, (caller, reason, keyId) => this.denials.add(caller, reason, keyId));
+  constructor({ calls, verifications }: OwnLimiters) {
+    this.failures = new FailedVerifications(verifications, this.ownLimits);
+    this.limits = new CallLimits(calls, this.ownLimits, (caller, reason, keyId) =>
+      this.denials.add(caller, reason, keyId),
+    );
   }
 
   readonly onAdoption = (outcome: keyof Instruments["adoptions"]): void => {
@@ -97,7 +107,7 @@ export function metricsOf(measured: Measured): AnyFamily[] {
   ];
 }
 
-function auditMetrics({ feed, meters: { audit, expiry, denials } }: Measured): Family[] {
+function auditMetrics({ feed, meters: { audit, expiry, denials, limitEvents } }: Measured): Family[] {
   return [
     counter("keyhold_audit_events_total", "Events that this server has added to the audit log.", () => audit.events),
     gauge(
@@ -109,6 +119,11 @@ function auditMetrics({ feed, meters: { audit, expiry, denials } }: Measured): F
       "keyhold_audit_denials_dropped_total",
       "Denied calls that are in no event of the audit log, because there were too many kinds in a minute.",
       () => denials.dropped,
+    ),
+    counter(
+      "keyhold_audit_limits_dropped_total",
+      "Denials by limits that are in no event of the audit log, because too many limits were exceeded in an hour.",
+      () => limitEvents.own.dropped + limitEvents.others.dropped,
     ),
     counter(
       "keyhold_audit_tree_events_total",
@@ -150,7 +165,7 @@ function usageMetrics(usage: Usage): Family[] {
     ),
     gauge(
       "keyhold_usage_waiting_rows",
-      "Keys, or keys with an outcome, whose usage is to be stored.",
+      "Keys, or keys with an outcome or a limit, whose usage is to be stored.",
       () => flusher.waiting,
     ),
   ];
@@ -177,7 +192,7 @@ export function uncaughtMetric(read: Family["read"]): Family {
 }
 
 function instrumentMetrics(meters: Instruments): AnyFamily[] {
-  const { calls, limiter, verdicts, limits, gatewayDecisions } = meters;
+  const { calls, limiter, verdicts, limits, ownLimits, gatewayDecisions } = meters;
   return [
     ...calls.families(),
     gauge(
@@ -207,8 +222,13 @@ function instrumentMetrics(meters: Instruments): AnyFamily[] {
       "Admin tokens in use that expire within 14 days, or that expired in the last 14 days while in use.",
       () => (meters.expiringTokens === null ? [] : samples("state", meters.expiringTokens)),
     ),
-    counter("keyhold_rate_limited_total", "Calls rejected with RATE_LIMITED, by limit.", () =>
-      samples("limit", limits.limited),
+    counter("keyhold_rate_limited_total", "Calls and verifications rejected with RATE_LIMITED, by limit.", () =>
+      samples("limit", ownLimits.denied),
+    ),
+    counter(
+      "keyhold_rate_limit_admitted_total",
+      "Calls, changes and failed verifications that Keyhold's own limits have admitted, by limit.",
+      () => samples("limit", ownLimits.admitted),
     ),
   ];
 }

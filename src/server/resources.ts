@@ -196,7 +196,7 @@ function assemble(
   const actors: ActorsContext = { store: createActorStore({ lists, reads }, invalidated(propagated)), clock, rings };
   const buckets = createBucketStore(open(databases.limits));
   const webhooks = { endpoints: createEndpointStore({ database, lists }), queue: createQueueStore(auditDatabase) };
-  const usage = { store: createUsageStore(auditDatabase), reader: createUsageReader(lists) };
+  const usage = { store: createUsageStore(auditDatabase, membership), reader: createUsageReader(lists) };
   return {
     database,
     /** For lists and statements that scan a whole table: almost without prepared statements (`connect.ts`). */

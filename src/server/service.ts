@@ -5,6 +5,7 @@ import { introspectBy } from "../api/introspection.ts";
 import { implementRpcs, implementStreams } from "../api/v2alpha1/rpcs.ts";
 import { createTreeKey } from "../audit/tree/tree.ts";
 import type { VerifyToken } from "../auth/authenticators.ts";
+import { ChangeLimits } from "../auth/change-limits.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Charge } from "../domain/rate-limit.ts";
 import type { Valid } from "../domain/verdict.ts";
@@ -22,16 +23,17 @@ import type { ServerOptions } from "../transport/server.ts";
 import type { Checks } from "../transport/services/health.ts";
 import { BodyBudget } from "../transport/wire/request-body.ts";
 import { recentCredentials } from "../verify/cache/recent-credentials.ts";
-import { createLastUsed, type LastUsed } from "../verify/last-used.ts";
+import { ADDRESS_FORMS, createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
 import { createApi, createVerifyContext, reserved, strictly } from "./api.ts";
 import { createAuditFeed, startAuditJob, startExpiryJob } from "./audit.ts";
-import { configuredGuard, createLimiters } from "./authentication.ts";
+import { configuredGuard } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
 import { gatewayOptions } from "./gateways.ts";
 import { createJobs, type Jobs } from "./jobs.ts";
 import { RateLimits } from "./limits.ts";
 import { Instruments, metricsOf } from "./metrics.ts";
+import { createOwnLimiters } from "./own-limits.ts";
 import { openPorts } from "./ports.ts";
 import { createReadProbe } from "./read-probe.ts";
 import type { Resources } from "./resources.ts";
@@ -61,7 +63,8 @@ export async function serve(
 ) {
   await using onFailure = new AsyncDisposableStack();
   onFailure.defer(resources.close);
-  const meters = new Instruments(createLimiters(config));
+  const ownLimiters = createOwnLimiters(config, resources.coherence.membership);
+  const meters = new Instruments(ownLimiters);
   /** Without a port for metrics, no call counts anything. */
   const isCounting = config.metrics !== null;
   const onUnusable = (kid: string) =>
@@ -74,7 +77,8 @@ export async function serve(
   await resources.hashing.formats.reload();
   await recordRootSecretUse(resources.database, resources.rings.digest.current.id);
   await createTreeKey(resources.auditTree);
-  const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock);
+  const addressOf = ADDRESS_FORMS[config.lastUsedAddress];
+  const lastUsed = createLastUsed(createLastUsedStore(resources.database), resources.keys.clock, addressOf);
   const adopter = createAdopter({
     store: resources.storeAdoption,
     clock: resources.keys.clock,
@@ -82,9 +86,10 @@ export async function serve(
     onFailure: (keyId, err) => logger.warn({ err, key_id: keyId }, "a key stored only as a hash could not be adopted"),
   });
   const context = createVerifyContext(config, resources, signing, lastUsed, adopter, logger);
-  const rateLimits = new RateLimits(resources, logger);
+  const rateLimits = new RateLimits(resources, ownLimiters.changes, meters.limitEvents.onExceeded, logger);
   const counted = {
     ...context,
+    failures: meters.failures,
     charge: (key: Valid, charges?: readonly Charge[]) => rateLimits.limiter.charge(key, charges),
     onVerdict: isCounting ? meters.onVerdict : () => {},
     onStale: staleVerdicts(config, resources, meters, logger),
@@ -93,7 +98,9 @@ export async function serve(
   const feed = createAuditFeed(resources);
   let runWebhooks = () => {};
   const usage = createUsage(config, resources);
+  const changeLimits = new ChangeLimits(ownLimiters.changes, rateLimits.chargeOwner, meters.ownLimits);
   const server = {
+    admitChange: changeLimits.admit,
     auditFeed: feed,
     webhooks: webhooksContext(config, resources, () => runWebhooks()),
     onDenied: (caller: Principal) => meters.denials.add(caller, "NOT_PERMITTED"),

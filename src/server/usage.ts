@@ -22,6 +22,7 @@ export function startUsageJob(jobs: Jobs, usage: Usage): void {
     interval: 10_000,
     failureMessage: "the usage of keys could not be stored yet",
     runsAtStop: true,
+    retriesAtStop: true,
     run: () => usage.flusher.run(),
   });
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Monotonic } from "../lib/clock.ts";
-import type { UsageCounter, UsageRow } from "./counter.ts";
+import { UNITS, type UsageCounter, type UsageRow } from "./counter.ts";
 
 /** Counts that are stored in one transaction, at most once: its process and id identify it. */
 export interface Flush {
@@ -76,7 +76,7 @@ export class UsageFlusher {
     for (let next = this.#pending[0]; next !== undefined; next = this.#pending[0]) {
       await this.#options.store.flush(next);
       this.#pending.shift();
-      this.stored += next.rows.reduce((sum, { count }) => sum + count, 0);
+      this.stored += next.rows.reduce((sum, { outcome, count }) => (outcome.startsWith(UNITS) ? sum : sum + count), 0);
     }
   }
 

@@ -2,7 +2,7 @@ import type { KeyKind } from "../domain/key.ts";
 import type { Restrictions } from "../domain/principal.ts";
 
 /** What counts are grouped by. */
-export const DIMENSIONS = ["key", "actor", "outcome"] as const;
+export const DIMENSIONS = ["key", "actor", "outcome", "limit"] as const;
 
 export type Dimension = (typeof DIMENSIONS)[number];
 
@@ -15,13 +15,15 @@ export const STEPS: ReadonlyMap<string, number> = new Map([
   ["1d", DAY],
 ]);
 
-/** Which verifications to count, and how to group them. */
+/** Which verifications to count, or which units of limits to add up, and how to group them. */
 export interface UsageQuery {
   /** Undefined: any. */
   readonly keyId?: string | undefined;
   readonly actorId?: string | undefined;
   readonly kind?: KeyKind | undefined;
   readonly outcome?: string | undefined;
+  /** The name of a limit, whose units are added up. */
+  readonly limit?: string | undefined;
   /** On an hour; on a day with a step of a day. */
   readonly startTime: Date;
   /** Exclusive. */
@@ -31,6 +33,17 @@ export interface UsageQuery {
   readonly step: number | null;
 }
 
+interface UnitsQuery {
+  /** Undefined or empty: any. */
+  readonly limit?: string | undefined;
+  readonly groupBy: readonly string[];
+}
+
+/** Returns whether a query adds up units of limits, and does not count verifications. */
+export function isOfUnits({ limit, groupBy }: UnitsQuery): boolean {
+  return Boolean(limit) || groupBy.includes("limit");
+}
+
 /** One page of the counts of a query. */
 export interface UsagePage {
   /** Rows of the pages before. */
@@ -38,7 +51,7 @@ export interface UsagePage {
   readonly limit: number;
 }
 
-/** How often keys were verified. The fields by which nothing is grouped are null. */
+/** How often keys were verified, or what that has cost by limits. The fields by which nothing is grouped are null. */
 export interface UsageCount {
   /** The beginning of the step. */
   readonly time: Date | null;
@@ -46,6 +59,8 @@ export interface UsageCount {
   /** Null for a key that is deleted. */
   readonly actorId: string | null;
   readonly outcome: string | null;
+  readonly limit: string | null;
+  /** Verifications, or units. */
   readonly count: number;
 }
 

@@ -1,6 +1,7 @@
 import { checkAll, invalidArgument } from "../domain/errors.ts";
 import { type KeyKind, parseKeyId } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
+import { requireLimitName } from "../domain/rate-limit.ts";
 import { type PagingContext, pageOf, parsePageRequest } from "../paging/page-request.ts";
 import { OUTCOMES } from "./counter.ts";
 import {
@@ -9,6 +10,7 @@ import {
   DIMENSIONS,
   type Dimension,
   HOUR,
+  isOfUnits,
   STEPS,
   type UsageCount,
   type UsageQuery,
@@ -31,6 +33,7 @@ export interface UsageRequest extends PeriodRequest {
   readonly actorId: string;
   readonly kind: KeyKind | undefined;
   readonly outcome: string;
+  readonly limit: string;
   readonly groupBy: readonly string[];
   readonly pageSize: number;
   readonly pageToken: string;
@@ -45,20 +48,22 @@ const MAX_STEPS = 1_000;
 
 /** Throws `INVALID_ARGUMENT` with every invalid field. */
 export function parseUsageRequest(context: UsageContext, request: UsageRequest) {
-  const { keyId, actorId, kind, outcome, groupBy, pageSize, pageToken } = request;
-  const filter = JSON.stringify([keyId, actorId, kind, outcome, request.startTime, request.endTime, request.step]);
+  const { keyId, actorId, kind, outcome, limit, groupBy, pageSize, pageToken, startTime, endTime, step } = request;
+  const filter = JSON.stringify([keyId, actorId, kind, outcome, limit, startTime, endTime, step]);
   const list = { pageSize, pageToken, filter, orderBy: groupBy.join() };
   // Later pages have the default period of the first one.
-  const parseTime = (_: string, now: () => number) => parsePeriod(request, parseStep(request.step), now());
+  const parseTime = (_: string, now: () => number) => parsePeriod(request, parseStep(step), now());
+  const ofUnits = isOfUnits(request);
   const [page, parsedKeyId, dimensions] = checkAll(
     () => parsePageRequest<Period, null, UsagePosition>(context, "usage", list, parseTime, () => null),
     () => (keyId === "" ? undefined : parseKeyId(keyId, "key_id")),
-    () => groupBy.map(parseDimension),
-    () => checkOutcome(outcome),
+    () => groupBy.map((text) => parseDimension(text, ofUnits)),
+    () => checkOutcome(outcome, ofUnits),
+    () => limit !== "" && requireLimitName(limit, "limit"),
   );
   const query: UsageQuery = {
     ...{ ...page.filter, groupBy: dimensions, kind, keyId: parsedKeyId },
-    ...{ actorId: actorId || undefined, outcome: outcome || undefined },
+    ...{ actorId: actorId || undefined, outcome: outcome || undefined, limit: limit || undefined },
   };
   return { query, page };
 }
@@ -107,14 +112,20 @@ function parseStep(text: string): number | null {
   return step;
 }
 
-function parseDimension(text: string): Dimension {
+/** Only verifications that are admitted cost units. */
+const NO_OUTCOME = "units of limits have no outcome; leave out outcome or limit";
+
+function parseDimension(text: string, ofUnits: boolean): Dimension {
+  if (ofUnits && text === "outcome") throw invalidArgument("group_by", NO_OUTCOME, "VALUE_NOT_ALLOWED");
   const dimension = DIMENSIONS.find((one) => one === text);
   if (dimension !== undefined) return dimension;
   throw invalidArgument("group_by", `must be any of ${DIMENSIONS.join(", ")}`, "VALUE_NOT_ALLOWED");
 }
 
-function checkOutcome(text: string): void {
-  if (text === "" || OUTCOMES.some((outcome) => outcome === text)) return;
+function checkOutcome(text: string, ofUnits: boolean): void {
+  if (text === "") return;
+  if (ofUnits) throw invalidArgument("outcome", NO_OUTCOME, "VALUE_NOT_ALLOWED");
+  if (OUTCOMES.some((outcome) => outcome === text)) return;
   throw invalidArgument("outcome", `must be one of ${OUTCOMES.join(", ")}`, "VALUE_NOT_ALLOWED");
 }
 
@@ -139,6 +150,6 @@ function parsePeriod({ startTime, endTime }: PeriodRequest, step: number | null,
 /** Bytes of a count in a response, at most, without its texts. */
 const COUNT_SIZE = 80;
 
-function sizeOf({ actorId }: UsageCount): number {
-  return COUNT_SIZE + 3 * (actorId?.length ?? 0);
+function sizeOf({ actorId, limit }: UsageCount): number {
+  return COUNT_SIZE + 3 * (actorId?.length ?? 0) + (limit?.length ?? 0);
 }

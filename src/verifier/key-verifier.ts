@@ -1,5 +1,6 @@
 import { durationMs, timestampDate } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import {
   type LimitStatus,
   VerificationError,
@@ -8,9 +9,11 @@ import {
 import { createKeyholdClient, type KeyholdClient, type KeyholdClientOptions } from "../client/client.ts";
 import { fieldViolations } from "../client/errors.ts";
 import { type Clock, type Monotonic, systemClock, systemMonotonic } from "../lib/clock.ts";
+import { retryAfterSeconds } from "../lib/rate-limit-fields.ts";
 import { freshnessLifetime } from "./cache-control.ts";
 import {
   type CredentialLimit,
+  isLimitExceeded,
   type Presentation,
   type RejectedCredential,
   type RejectionReason,
@@ -112,7 +115,7 @@ function toVerdict(answer: VerifyApiKeyResponse, { requiredScopes }: Presentatio
   // A server of an earlier release ignores the required scopes.
   if (isValid) return requireScopes(toCredential(answer), requiredScopes);
   const rejection = rejected(toReason(errorCode), errorMessage);
-  if (LIMITED.includes(errorCode)) {
+  if (isLimitExceeded(rejection.reason)) {
     return {
       ...rejection,
       limits: answer.limits.map(toLimit),
@@ -124,14 +127,10 @@ function toVerdict(answer: VerifyApiKeyResponse, { requiredScopes }: Presentatio
   return { ...rejection, missingScopes: answer.missingScopes, credential: toCredential(answer) };
 }
 
-const LIMITED: readonly VerificationError[] = [VerificationError.RATE_LIMITED, VerificationError.QUOTA_EXCEEDED];
-
 /** Returns the seconds after which no limit rejects the credential any more. */
 function retryAfterOf({ limits }: VerifyApiKeyResponse): number {
-  const waits = limits
-    .filter(({ exceeded }) => exceeded)
-    .map(({ retryDelay }) => (retryDelay ? durationMs(retryDelay) : 0));
-  return Math.max(1, ...waits.map((wait) => Math.ceil(wait / 1000)));
+  const exceeded = limits.filter(({ exceeded }) => exceeded);
+  return retryAfterSeconds(exceeded.map(({ retryDelay }) => (retryDelay ? durationMs(retryDelay) : 0)));
 }
 
 function toLimit({ name, quota, window, remaining, resetTime, exceeded }: LimitStatus): CredentialLimit {
@@ -163,11 +162,18 @@ function toCredential(answer: VerifyApiKeyResponse): VerifiedKey {
   };
 }
 
+/** Returns whether Keyhold denies this credential because too many others of the client or of this service were wrong. */
+function isLimitOnFailures(error: unknown): boolean {
+  const [info] = ConnectError.from(error).findDetails(ErrorInfoSchema);
+  return info?.reason === "RATE_LIMITED" && /failed_verifications$/.test(info.metadata.limit ?? "");
+}
+
 /**
  * Errors other than INVALID_ARGUMENT yield `UNAVAILABLE`: Keyhold is unreachable or rejects this service's own token. A presentation that
  * the server does not accept is an error of this program.
  */
 function toRejection(error: unknown): RejectedCredential<never> {
+  if (isLimitOnFailures(error)) return rejected("RATE_LIMITED", "too many verifications fail", error);
   if (ConnectError.from(error).code !== Code.InvalidArgument) {
     return rejected("UNAVAILABLE", "the call to Keyhold failed", error);
   }

@@ -1,6 +1,6 @@
 import { rootCause } from "../client/unreachable.ts";
 import { rateLimitFields } from "../lib/rate-limit-fields.ts";
-import type { CredentialLimit, RejectedCredential, RejectionReason } from "./verdict.ts";
+import { type CredentialLimit, isLimitExceeded, type RejectedCredential, type RejectionReason } from "./verdict.ts";
 
 /** The response to a rejected request. */
 export interface Rejection {
@@ -8,9 +8,17 @@ export interface Rejection {
   readonly status: 400 | 401 | 403 | 429 | 503;
   readonly headers: Readonly<Record<string, string>>;
   /** An error in Keyhold's format (AIP-193). */
-  readonly body: { readonly error: { readonly code: number; readonly status: string; readonly message: string } };
+  readonly body: { readonly error: ErrorBody };
   /** Why the credential could not be verified, for the log. */
   readonly error?: VerificationUnavailable;
+}
+
+interface ErrorBody {
+  readonly code: number;
+  readonly status: string;
+  readonly message: string;
+  /** With 429: `google.rpc.ErrorInfo` and `google.rpc.RetryInfo`, as in errors of Keyhold. */
+  readonly details?: readonly object[];
 }
 
 const STATUSES = {
@@ -53,19 +61,25 @@ export function rejectCredential(
     const error = new VerificationUnavailable(rejected);
     return { ...reject(503, message, { realm }), headers: { "retry-after": "1" }, error };
   }
-  if (rejected.reason === "RATE_LIMITED" || rejected.reason === "QUOTA_EXCEEDED") {
-    const { retryAfter = 1, limits = [] } = rejected;
-    return {
-      ...reject(429, message, { realm }),
-      headers: { "retry-after": `${retryAfter}`, ...limitHeaders(limits, now) },
-    };
-  }
+  if (isLimitExceeded(rejected.reason)) return rejectLimited(rejected, message, now);
   if (rejected.reason !== "INSUFFICIENT_SCOPE") return rejectAs("invalid_token", message, { realm });
   // The scopes that are necessary, not only those that are missing (§3). A list without those that it cannot contain would mislead.
   const scope = requiredScopes.every((name) => SCOPE_TOKEN.test(name)) ? { scope: requiredScopes.join(" ") } : {};
   const rejection = rejectAs("insufficient_scope", message, { realm, ...scope });
   const { error } = rejection.body;
   return { ...rejection, body: { error: { ...error, message: `${message}: ${rejected.missingScopes?.join(" ")}` } } };
+}
+
+/** Returns the response to a credential whose limit is exceeded (RFC 6585 §4), with the details that a gateway's has. */
+function rejectLimited({ reason, retryAfter = 1, limits = [] }: RejectedCredential, message: string, now: number) {
+  const { body, ...rejection } = reject(429, message, {});
+  const metadata = { error_code: `VERIFICATION_ERROR_${reason}` };
+  const details = [
+    { "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "RATE_LIMITED", domain: "keyhold", metadata },
+    { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_delay: `${retryAfter}s` },
+  ];
+  const headers = { "retry-after": `${retryAfter}`, ...limitHeaders(limits, now) };
+  return { ...rejection, headers, body: { error: { ...body.error, details } } };
 }
 
 /** Returns the header fields about limits, at `now` (milliseconds). */

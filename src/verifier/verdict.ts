@@ -73,6 +73,11 @@ export interface VerifiedKey extends VerifiedCredential {
 /** The API's `VERIFICATION_ERROR_…` (docs/api.md), or `UNAVAILABLE` if the credential could not be verified: deny access. */
 export type RejectionReason = Exclude<keyof typeof VerificationError, "UNSPECIFIED" | "INTERNAL"> | "UNAVAILABLE";
 
+/** Returns whether a limit of the key rejects the credential, which is valid otherwise. */
+export function isLimitExceeded(reason: RejectionReason): boolean {
+  return reason === "RATE_LIMITED" || reason === "QUOTA_EXCEEDED";
+}
+
 export interface RejectedCredential<T extends VerifiedCredential = VerifiedCredential> {
   readonly ok: false;
   readonly reason: RejectionReason;

@@ -11,6 +11,7 @@ import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { VerificationKey } from "../token/jwt/signing-keys.ts";
 import type { CachedCredential } from "./cache/cached-credential.ts";
 import type { Loaded } from "./identified.ts";
+import type { NoteUse } from "./last-used.ts";
 import type { CacheMode, FindCached, FindKey, FindKeysOf } from "./reader.ts";
 
 /** What a credential is presented for. A `VerifyApiKeyRequest` is a presentation. */
@@ -52,6 +53,20 @@ export interface Credentials {
   delete(name: string): void;
 }
 
+/** A verification of a credential that is not cached, for the limit on those that fail. */
+export interface Attempt {
+  /** Begins to read the database. Returns the error that denies it; null: it may be read. */
+  read(): KeyholdError | null;
+  /** Ends the verification, and counts a credential that belongs to no key. Returns the error that replaces its verdict. */
+  end(isFailed: boolean): KeyholdError | null;
+}
+
+/** Keyhold's own limit on failed verifications. */
+export interface FailureLimit {
+  /** `clientIp` is the address of the client, as the caller states it. That of the caller is read now: it may disconnect. */
+  begin(caller: Principal, clientIp: string | undefined): Attempt;
+}
+
 export interface VerifyContext {
   readonly findKey: FindKey;
   /** Finds every key that a raw key may be, by its digests and those of its hashes and prefixes. */
@@ -78,8 +93,10 @@ export interface VerifyContext {
   lastPublicKey(kid: string): VerificationKey | undefined;
   /** Charges the limits of a key and of its actor for a valid credential; null: verifications cost nothing, as those of Keyhold's own callers. */
   readonly charge: ((credential: Valid, charges?: readonly Charge[]) => MaybePromise<Charged>) | null;
-  /** Called with the key of every valid credential that is not cached, and of others once a minute. Returns whether its use will be stored. */
-  readonly onValid: (keyId: string) => boolean;
+  /** Null: any number of verifications may fail. */
+  readonly failures: FailureLimit | null;
+  /** Called for every valid credential that is not cached, and for others once a minute. */
+  readonly onValid: NoteUse;
   /** Called with every verdict and the type of the credential by its format. */
   onVerdict(credentialType: CredentialType, verdict: Verdict): void;
   /** Called for every stale verdict. */

@@ -23,6 +23,11 @@ export type Credential = Pick<Identified, "credentialType" | "token">;
 /** A secret of a key without its digest. */
 export type SecretVersion = Pick<KeySecret, "version" | "expireTime">;
 
+/** Returns the version of a secret in its grace period; null for another one. */
+export function oldVersionOf(secret: SecretVersion | undefined): number | null {
+  return secret?.expireTime ? secret.version : null;
+}
+
 /** A credential and its key. */
 export interface Loaded {
   readonly identified: Credential;

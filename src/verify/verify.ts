@@ -7,7 +7,8 @@ import type { CachedCredential } from "./cache/cached-credential.ts";
 import { present } from "./checks.ts";
 import { failed, type Presentation, type Verification, type VerifyContext } from "./context.ts";
 import { evaluate, isKeyOf, notFound } from "./evaluate.ts";
-import { type Identified, type Loaded, withKey } from "./identified.ts";
+import { countUnidentified, loadWithinLimit } from "./failures.ts";
+import { type Identified, type Loaded, oldVersionOf, withKey } from "./identified.ts";
 import { identify } from "./identify.ts";
 import { limited } from "./limited.ts";
 import { type Found, load } from "./load.ts";
@@ -76,10 +77,10 @@ function runUncached(
   presentation: Presentation,
   place: CachePlace | null,
 ): MaybePromise<Verdict> {
-  const identified = identifyOrFail(call, credential);
+  const identified = andThen(identifyOrFail(call, credential), (one) => countUnidentified(call, presentation, one));
   if (identified instanceof Promise) return finish(call, credential, presentation, place, identified);
   if ("valid" in identified) return reject(call, credential, identified);
-  const found = load(call, credential, presentation, identified);
+  const found = loadWithinLimit(call, credential, presentation, identified);
   if (found instanceof Promise) return finish(call, credential, presentation, place, found);
   return verdictOf(call, credential, presentation, place, found);
 }
@@ -93,7 +94,7 @@ async function finish(
 ): Promise<Verdict> {
   try {
     const reached = await step;
-    const found = "lookup" in reached ? await load(call, credential, presentation, reached) : reached;
+    const found = "lookup" in reached ? await loadWithinLimit(call, credential, presentation, reached) : reached;
     return verdictOf(call, credential, presentation, place, found);
   } catch (error) {
     return verifyStale(call, credential, presentation, error);
@@ -191,7 +192,7 @@ function verdictOfLoaded(call: Verification, presentation: Presentation, loaded:
   return andThen(charged(call, presentation, evaluated), (verdict) => {
     context.onVerdict(loaded.identified.credentialType, verdict);
     if (evaluated.valid && loaded.adoption !== null && caller !== undefined) context.adopt(loaded.adoption, caller);
-    if (verdict.valid) context.onValid(verdict.keyId);
+    if (verdict.valid) context.onValid(verdict.keyId, oldVersionOf(loaded.secret), presentation);
     return verdict;
   });
 }
@@ -207,7 +208,7 @@ function verdictOfCached(
   if (!cached.isInForce(now)) return verdictOfLoaded(call, presentation, cached.loaded);
   return andThen(charged(call, presentation, present(cached, cached, presentation)), (verdict) => {
     context.onVerdict(cached.credentialType, verdict);
-    if (verdict.valid) cached.recordUse(now, context.onValid);
+    if (verdict.valid) cached.recordUse(now, context.onValid, presentation);
     return verdict;
   });
 }

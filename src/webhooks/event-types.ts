@@ -26,6 +26,7 @@ export const EVENT_TYPES = [
   "key.enabled",
   "key.expiring",
   "key.expired",
+  "limit.exceeded",
   "signing_key.rotated",
   ADMIN_TOKEN_CREATED,
   CHECKPOINT_EVENT,

@@ -82,7 +82,8 @@ function ofLimitedActor<I extends DescMessage>(
 ): Row {
   const runNow: Row["run"] = async (call, target, headers) => {
     const limit = { name: "requests", quota: 1_000_000, window: "1s" };
-    const update = { actor: { rate_limits: [limit] }, update_mask: "rate_limits" };
+    const quota = { name: "monthly", limit: 1_000_000, period: "QUOTA_PERIOD_MONTH" };
+    const update = { actor: { rate_limits: [limit], quotas: [quota] }, update_mask: "rate_limits,quotas" };
     await suite.rest("PATCH", `${paths.actors}/${target.actorId}`, update);
     return call(method, request(target), headers);
   };
@@ -193,6 +194,9 @@ const ROWS: readonly Row[] = [
     actor: { actorId, rateLimits: [] },
     updateMask: { paths: ["rate_limits"] },
   })),
+  ofLimitedActor(actors.adjustActorQuota, "keyhold:keys.update", ({ actorId }) => ({
+    ...{ actorId, name: "monthly", delta: 1 },
+  })),
   ofLimitedActor(actors.deleteActor, "keyhold:keys.update", ({ actorId }) => ({ actorId })),
   ofEndpoint(webhooks.createWebhookEndpoint, (endpointId) => ({
     ...{ endpointId, url: "https://hooks.invalid", eventTypes: ["signing_key.rotated"] },
@@ -271,6 +275,7 @@ const HIDDEN: Readonly<Record<string, object>> = {
   GetActor: NO_SUCH_ACTOR,
   ListActors: NOTHING,
   UpdateActor: { ...NOT_ITS_ACTOR, ...errorInfo("CALLER_NOT_PERMITTED", { field: "actor.actor_id" }) },
+  AdjustActorQuota: { ok: false, code: "NOT_FOUND", ...errorInfo("QUOTA_NOT_FOUND") },
   DeleteActor: NO_SUCH_ACTOR,
   CreateWebhookEndpoint: NOT_PERMITTED,
   GetWebhookEndpoint: NOT_PERMITTED,

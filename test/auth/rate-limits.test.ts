@@ -42,8 +42,9 @@ const LIMITED = {
   ok: false,
   code: "RESOURCE_EXHAUSTED",
   details: {
-    "google.rpc.ErrorInfo": { reason: "RATE_LIMITED", domain: "keyhold", metadata: {} },
+    "google.rpc.ErrorInfo": { reason: "RATE_LIMITED", domain: "keyhold" },
     "google.rpc.RetryInfo": { retry_delay: "1s" },
+    "google.rpc.QuotaFailure": { violations: [{ subject: "client_address" }] },
   },
 };
 
@@ -116,7 +117,7 @@ describe("public calls", () => {
     expect(refused?.body.error).toMatchObject({
       code: 429,
       status: "RESOURCE_EXHAUSTED",
-      details: [{ reason: "RATE_LIMITED" }, { retry_delay: "1s" }],
+      details: [{ reason: "RATE_LIMITED" }, { retry_delay: "1s" }, { violations: [{ subject: "client_address" }] }],
     });
     expect((await from("127.0.0.2", "GET", paths.jwks)).status).toBe(200);
   });

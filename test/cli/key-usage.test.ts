@@ -15,7 +15,9 @@ const ACTOR = '=team "1", a';
 let keyId: string;
 let other: string;
 beforeAll(async () => {
-  const [one, two] = [await issue(rest(), { actor_id: ACTOR }), await issue(rest(), { actor_id: ACTOR })];
+  const rate_limits = [{ name: "requests", quota: 600, window: "1m" }];
+  const one = await issue(rest(), { actor_id: ACTOR, rate_limits });
+  const two = await issue(rest(), { actor_id: ACTOR });
   [keyId, other] = [one.keyId, two.keyId];
   for (let times = 0; times < 8; times++) await verify(rest(), one.secret);
   await verify(rest(), two.secret);
@@ -37,7 +39,7 @@ test("a key has its counts by outcome and step", async () => {
 
 test("--json prints the counts as the REST API does", async () => {
   expect(JSON.parse(await usage("--actor", ACTOR, "--json", "--limit", "1"))).toEqual([
-    { key_id: keyId, actor_id: ACTOR, outcome: "", count: "8" },
+    { key_id: keyId, actor_id: ACTOR, outcome: "", count: "8", limit: "", units: "0" },
   ]);
 });
 
@@ -45,6 +47,17 @@ test("--csv quotes what a spreadsheet would read otherwise", async () => {
   expect(await usage("--actor", ACTOR, "--by", "actor", "outcome", "--csv")).toBe(
     `actor_id,outcome,count\n"'=team ""1"", a",VALID,9\n`,
   );
+});
+
+test("--units and --by limit print units", async () => {
+  const [titles, row] = (await usage(keyId, "--units", "requests")).split("\n");
+  expect(titles).toMatch(/^LIMIT +UNITS$/);
+  expect(row).toMatch(/^requests +8 +█{30}$/);
+  expect(await usage("--by", "limit", "--csv", "--step", "1d")).toMatch(
+    /^start_time,limit,units\n\d{4}-\d\d-\d\dT00:00:00Z,requests,8\n$/,
+  );
+  expect(JSON.parse(await usage("--units", "requests", "--json"))).toMatchObject([{ key_id: keyId, units: "8" }]);
+  expect(await usage("--units", "requests", "--by", "actor", "--csv")).toMatch(/^actor_id,units\n.*,8\n$/);
 });
 
 test("a key without usage, and a wrong option, say so", async () => {

@@ -9,6 +9,7 @@ import {
   createKeyholdClient,
   errorReason,
   type KeyholdClient,
+  QuotaPeriod,
   RevocationReason,
   TextEncoding,
   TokenAlgorithm,
@@ -63,8 +64,8 @@ function rows<T>(
 
 const nothing = async () => undefined;
 const limitsOf = (actorId: string) => ({
-  actor: { actorId, rateLimits: [{ name: "requests", quota: 9, window: "1m" }] },
-  updateMask: { paths: ["rate_limits"] },
+  actor: { actorId, quotas: [{ name: "monthly", limit: 9, period: QuotaPeriod.MONTH }] },
+  updateMask: { paths: ["quotas"] },
 });
 const anActor = async () => (await client.actors.updateActor(limitsOf(randomUUID()))).actorId;
 const issued = () => issue(suite.rest, { quotas: [{ name: "monthly", limit: 9, period: "QUOTA_PERIOD_MONTH" }] });
@@ -159,6 +160,11 @@ const CALLS = table<Row>([
   ...rows(
     issued,
     { adjustQuota: ({ keyId }) => client.apiKeys.adjustQuota({ keyId, name: "monthly", delta: 1 }) },
+    { repeats: false },
+  ),
+  ...rows(
+    anActor,
+    { adjustActorQuota: (actorId) => client.actors.adjustActorQuota({ actorId, name: "monthly", delta: 1 }) },
     { repeats: false },
   ),
   ...rows(

@@ -1,3 +1,4 @@
+import type { ConnectError } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test, vi } from "vitest";
 import {
@@ -169,4 +170,16 @@ test("a server without StreamVerify gets a call for each", async () => {
 
 test("fetch cannot stream", () => {
   expect(() => createKeyholdClient({ baseUrl: suite.server.url, stream: true })).toThrow(/^stream: requires/);
+});
+
+test("a call over a limit is retried when the error says", async () => {
+  await suite.server.restart({ KEYHOLD_AUTH: "admin-token", KEYHOLD_CALLER_VERIFICATION_FAILURE_RATE: "1" });
+  const request = { credential: "nobody's" };
+  const clients = [streaming({ retry: false }), createKeyholdClient(optionsOf({ retry: false }))];
+  for (const { apiKeys } of clients) {
+    const calls = await Promise.allSettled(Array.from({ length: 20 }, () => apiKeys.verifyApiKey(request)));
+    const errors = calls.flatMap((call) => (call.status === "rejected" ? [call.reason as ConnectError] : []));
+    expect(errors[0]?.metadata.get("retry-after")).toMatch(/^[1-5]$/);
+  }
+  expect(await streaming().apiKeys.verifyApiKey(request)).toMatchObject({ isValid: false });
 });

@@ -122,6 +122,7 @@ describe("the audit log", () => {
     "root_secret.created",
     "audit_tree_key.rewrapped",
     "call.denied",
+    "limit.exceeded",
   ])("has nothing to evict for %s", async (action) => {
     const { sql, server, since, read } = await open();
     await insertEvents(sql, 1, action, null);

@@ -24,7 +24,7 @@ const REVOKED = ["key_id", "status", "revoke_time", "revocation_reason"];
 const OF_KEYS = ["created_by", "revoked_by", "rate_limits", "quotas"];
 const OF_VERDICTS = ["missing_scopes", "limits"];
 const NEW = {
-  issued: [...ISSUED, ...OF_KEYS, "restricted_to_actor_ids"],
+  issued: [...ISSUED, ...OF_KEYS, "restricted_to_actor_ids", "previous_secrets"],
   imported: [...KEY, ...OF_KEYS],
   verdict: [...VERDICT, ...OF_VERDICTS],
   tokenVerdict: [...VERDICT, ...OF_VERDICTS, "claims"],

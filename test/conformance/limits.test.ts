@@ -104,6 +104,8 @@ describe.each(["requests", "monthly"] as const)("%s", (name) => {
     const derive = { credential: secret, algorithm: "TOKEN_ALGORITHM_JWT" };
     for (let count = 0; count < 5; count++) succeeded(await rest("POST", `${paths.keys}:derive`, derive));
     expect(await verifyTimes(4, secret)).toEqual([true, true, true, false]);
+    const { token } = succeeded(await rest("POST", `${paths.keys}:derive`, derive));
+    expect(await verify(token.token)).toMatchObject({ is_valid: false, error_code: error });
   });
 });
 

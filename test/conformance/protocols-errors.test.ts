@@ -11,7 +11,7 @@ import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.
 import type { ErrorCode } from "../../src/domain/errors.ts";
 import { table } from "../support/conformance.ts";
 import { lockTable } from "../support/locked-row.ts";
-import type { CallRpc, Reply } from "../support/protocols/call.ts";
+import { answered, type CallRpc, type Reply } from "../support/protocols/call.ts";
 import { derived, draft, imported, importHashed, issued, newRawKey, slowHashed } from "../support/protocols/keys.ts";
 import { useProtocols } from "../support/protocols/protocols.ts";
 import { compareProtocols, type Scenario, scenario } from "../support/protocols/scenario.ts";
@@ -168,7 +168,7 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, Limited | (typeof SLOW)[number]
     importedKeys.createImportedApiKey,
     async (call) => {
       const prefix = newRawKey().padEnd(64, "-").slice(0, 64);
-      await call(importedKeys.createImportedApiKey, slowHashed(prefix));
+      answered(await call(importedKeys.createImportedApiKey, slowHashed(prefix)));
       return call(importedKeys.createImportedApiKey, slowHashed(prefix));
     },
     {

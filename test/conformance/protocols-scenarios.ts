@@ -46,14 +46,23 @@ const LIMIT = {
   ...{ enforcement: "RATE_LIMIT_ENFORCEMENT_ENFORCED", on_outage: "OUTAGE_POLICY_DENY" },
 };
 const limited = (name: string) => ({
-  ...{ actor_id: `actor-${name}`, rate_limits: [LIMIT], create_time: "<time>", update_time: "<time>" },
+  ...{
+    actor_id: `actor-${name}`,
+    rate_limits: [LIMIT],
+    quotas: [MONTHLY],
+    create_time: "<time>",
+    update_time: "<time>",
+  },
 });
 const limitedActor = (call: CallRpc, name: string) =>
   call(actors.updateActor, {
-    actor: { actorId: `actor-${name}`, rateLimits: [{ name: "requests", quota: 9, window: "1m" }] },
-    updateMask: { paths: ["rate_limits"] },
+    actor: {
+      ...{ actorId: `actor-${name}`, rateLimits: [{ name: "requests", quota: 9, window: "1m" }] },
+      quotas: [{ name: "monthly", limit: 100, period: QuotaPeriod.MONTH }],
+    },
+    updateMask: { paths: ["rate_limits", "quotas"] },
   });
-const issuedRecord = { ...record, hint: "<hint>", restricted_to_actor_ids: [] };
+const issuedRecord = { ...record, hint: "<hint>", restricted_to_actor_ids: [], previous_secrets: [] };
 const importedRecord = { ...record, hint: "…tail" };
 const revoked = { key_id: "<id>", status: "KEY_STATUS_REVOKED", revoke_time: "<time>" };
 const valid = {
@@ -193,7 +202,13 @@ export const SCENARIOS: readonly Scenario[] = [
     issuedKeys.rotateIssuedApiKey,
     "returns the new secret",
     async (call) => call(issuedKeys.rotateIssuedApiKey, { keyId: (await issued(call)).keyId, gracePeriod: "1h" }),
-    { secret: "<secret>", issued_api_key: { ...issuedRecord, rotate_time: "<time>" } },
+    {
+      secret: "<secret>",
+      issued_api_key: {
+        ...{ ...issuedRecord, rotate_time: "<time>" },
+        previous_secrets: [{ hint: "<hint>", create_time: "<time>", expire_time: "<time>" }],
+      },
+    },
   ),
   scenario(
     issuedKeys.endGracePeriod,
@@ -447,7 +462,7 @@ export const SCENARIOS: readonly Scenario[] = [
     keys.getApiKey,
     "returns a key of either kind",
     async (call) => call(keys.getApiKey, { keyId: (await imported(call)).keyId }),
-    { ...importedRecord, restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" },
+    { ...importedRecord, restricted_to_actor_ids: [], previous_secrets: [], kind: "KEY_KIND_IMPORTED" },
   ),
   scenario(
     keys.listApiKeys,
@@ -459,7 +474,7 @@ export const SCENARIOS: readonly Scenario[] = [
     },
     {
       api_keys: [
-        { ...importedRecord, restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" },
+        { ...importedRecord, restricted_to_actor_ids: [], previous_secrets: [], kind: "KEY_KIND_IMPORTED" },
         { ...issuedRecord, kind: "KEY_KIND_ISSUED" },
       ],
       next_page_token: "",
@@ -477,7 +492,9 @@ export const SCENARIOS: readonly Scenario[] = [
       return call(keys.listApiKeys, { ...list, pageToken: first.nextPageToken });
     },
     {
-      api_keys: [{ ...importedRecord, name: "a", restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" }],
+      api_keys: [
+        { ...importedRecord, name: "a", restricted_to_actor_ids: [], previous_secrets: [], kind: "KEY_KIND_IMPORTED" },
+      ],
       next_page_token: "",
     },
   ),
@@ -504,6 +521,15 @@ export const SCENARIOS: readonly Scenario[] = [
       return call(actors.listActors, { pageSize: 1 });
     },
     { actors: [expect.objectContaining({ rate_limits: [LIMIT] })], next_page_token: expect.any(String) },
+  ),
+  scenario(
+    actors.adjustActorQuota,
+    "returns the actor with the quota",
+    async (call) => {
+      await limitedActor(call, "adjusted");
+      return call(actors.adjustActorQuota, { actorId: "actor-adjusted", name: "monthly", delta: -7 });
+    },
+    limited("adjusted"),
   ),
   scenario(
     actors.deleteActor,
@@ -541,7 +567,7 @@ export const SCENARIOS: readonly Scenario[] = [
       await call(keys.disableApiKey, { keyId });
       return call(keys.enableApiKey, { keyId, collection: "importedApiKeys" });
     },
-    { ...importedRecord, restricted_to_actor_ids: [], kind: "KEY_KIND_IMPORTED" },
+    { ...importedRecord, restricted_to_actor_ids: [], previous_secrets: [], kind: "KEY_KIND_IMPORTED" },
   ),
   scenario(
     keys.explainApiKey,

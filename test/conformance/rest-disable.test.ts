@@ -34,6 +34,7 @@ describe.each(keyKinds(rest))("disabling an $kind key", ({ kind, path: own, othe
     const answer = succeeded(await disable(keyId, { reason: "suspected leak" }));
     expect(answer).toEqual({
       restricted_to_actor_ids: [],
+      previous_secrets: [],
       ...before,
       kind: `KEY_KIND_${kind.toUpperCase()}`,
       status: "KEY_STATUS_DISABLED",
@@ -42,12 +43,12 @@ describe.each(keyKinds(rest))("disabling an $kind key", ({ kind, path: own, othe
       disabled_by: "none:anonymous",
       update_time: answer.disable_time,
     });
-    const { kind: _, restricted_to_actor_ids: __, ...record } = answer;
+    const { kind: _, restricted_to_actor_ids: __, previous_secrets: ___, ...record } = answer;
     expect(await read(keyId)).toMatchObject(record);
     expect(await verify(rest, credential)).toMatchObject({ ...DISABLED, scopes: [], metadata: {} });
 
     const enabled = succeeded(await enable(keyId));
-    const { disable_time: ___, disable_reason: ____, disabled_by: _____, ...shown } = answer;
+    const { disable_time: ____, disable_reason: _____, disabled_by: ______, ...shown } = answer;
     expect(enabled).toEqual({ ...shown, status: "KEY_STATUS_ACTIVE", update_time: enabled.update_time });
     expect(await verify(rest, credential)).toMatchObject({ is_valid: true, status: "KEY_STATUS_ACTIVE" });
   });

@@ -16,7 +16,7 @@ import {
 import { forwardAuth } from "../support/forward-auth.ts";
 import { adopted, hmacOf, importHashed, scryptOf, sha256Of } from "../support/hashed-keys.ts";
 import { introspect } from "../support/introspect.ts";
-import { type Json, paths, verify } from "../support/rest.ts";
+import { inHours, type Json, paths, verify } from "../support/rest.ts";
 
 const suite = useService({
   KEYHOLD_GATEWAYS: "forward-auth",
@@ -27,7 +27,6 @@ const { rest } = suite;
 const time = expect.stringMatching(RFC_3339_UTC);
 const KEY = { name: "a key", actor_id: "actor_1" };
 const create = (body: Json) => rest("POST", paths.imported, { ...KEY, ...body });
-const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
 
 const HASHES = [
   ["fast", (rawKey: string) => sha256Of(rawKey)],

@@ -33,6 +33,7 @@ describe("an issued key", () => {
         hint: `kh_v1_…${body.secret.slice(-4)}`,
         created_by: "none:anonymous",
         restricted_to_actor_ids: [],
+        previous_secrets: [],
         rate_limits: [],
         quotas: [],
       },

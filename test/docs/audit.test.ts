@@ -36,7 +36,7 @@ test("docs/audit.md lists exactly the actions", async () => {
       ...triggers
         .flatMap(({ text }) => text.match(/(?<=audit_truncated\(')\w+/g) ?? [])
         .map((name) => `${name}.truncated`),
-      ...functions.flatMap(({ text }) => text.match(/(?<=')(?:key|call|audit)\.\w+(?=')/g) ?? []),
+      ...functions.flatMap(({ text }) => text.match(/(?<=')(?:key|call|limit|audit)\.\w+(?=')/g) ?? []),
     ];
     expect(namesOf("Action").sort()).toEqual([...new Set(actions)].sort());
   } finally {

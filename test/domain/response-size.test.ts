@@ -35,6 +35,16 @@ const anyKey: fc.Arbitrary<ApiKey> = fc.record({
   expireTime: fc.option(time),
   lastUsedTime: fc.option(time),
   rotateTime: fc.option(time),
+  lastUsedAddress: fc.option(fc.constantFrom("203.0.113.0/24", "2001:db8:1111:2222:3333:4444:5555:6666")),
+  previousSecrets: fc.array(
+    fc.record({
+      hint: fc.option(fc.constant("abcdefghijklmnop_v1_…wxyz")),
+      createTime: fc.option(time),
+      expireTime: time,
+      lastUsedTime: fc.option(time),
+    }),
+    { maxLength: 16 },
+  ),
   revokeTime: fc.option(time),
   revocationReason: fc.option(fc.constantFrom("UNSPECIFIED", "PRIVILEGE_WITHDRAWN")),
   revocationDescription: fc.option(text(1000)),
@@ -88,7 +98,11 @@ test("the size of a key is an upper bound, and close, in every response", () => 
       for (const [bound = 0, size = 0] of sizes) {
         expect(bound).toBeGreaterThanOrEqual(size);
         expect(bound - size).toBeLessThan(
-          256 + 8 * Object.keys(key.metadata).length + key.scopes.length + NOT_VERIFIED + 50 * (keyLimits?.length ?? 0),
+          256 +
+            8 * Object.keys(key.metadata).length +
+            key.scopes.length +
+            NOT_VERIFIED +
+            60 * ((keyLimits?.length ?? 0) + key.previousSecrets.length),
         );
       }
     }),
@@ -96,7 +110,7 @@ test("the size of a key is an upper bound, and close, in every response", () => 
 });
 
 /** The state of a limit with the longest fields. */
-const EXCEEDED = { remaining: 1e9, resetTime: 4e12, retryAfter: 2_678_399_999, isExceeded: true };
+const EXCEEDED = { cost: 1, remaining: 1e9, resetTime: 4e12, retryAfter: 2_678_399_999, isExceeded: true };
 
 const VALID = {
   valid: true,

@@ -4,12 +4,13 @@ import { createWriteStream, type WriteStream } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../support/free-port.ts";
+import { WITHOUT_OWN_LIMITS } from "../support/own-limits.ts";
 import { hasEnded } from "../support/programs/child.ts";
 import type { TcpProxy } from "../support/tcp-proxy.ts";
 import type { Defect } from "./fault-injection.ts";
 import type { NodeMessage } from "./node.ts";
 import type { PausePoint } from "./pause-points.ts";
-import { monotonicTime, type UnstoredTime } from "./usage.ts";
+import { type EndedProcess, monotonicTime, type UsageReport } from "./usage.ts";
 
 /** The program of a node. */
 export interface Program {
@@ -48,8 +49,8 @@ export interface ClusterOptions {
 
 const HOUR = 3_600_000;
 
-/** Milliseconds in which a response of a killed process may still be read by a busy client. The next process takes longer to start. */
-const LATE_RESPONSES = 1_000;
+/** Milliseconds from one run of the job that stores usage to the next, at most: 11 s, and what a busy machine adds. */
+const MAX_USAGE_INTERVAL = 16_000;
 
 /** Returns the program of this checkout. */
 export function currentProgram(defect: Defect | null): Program {
@@ -77,10 +78,9 @@ export class ClusterNode {
   readonly name: string;
   readonly port: number;
   readonly proxies: Proxies;
-  /** Exits that no fault has caused. */
-  readonly unexpectedExits: string[] = [];
-  /** When its processes counted usage that they may not have stored, because they were killed. */
-  readonly unstored: UnstoredTime[] = [];
+  /** What no fault has caused. */
+  readonly unexpected: string[] = [];
+  readonly endedProcesses: EndedProcess[] = [];
   clockOffset = 0;
   /** Takes effect at the next start. */
   program: Program;
@@ -90,6 +90,9 @@ export class ClusterNode {
   #isWanted = false;
   /** The time before which the process has stored the usage that it has counted. Milliseconds of `performance.now()`. */
   #usageStoredUntil = 0;
+  #usageState: UsageReport["state"] = "stored";
+  /** When the process began or ended to store usage last; null if it was suspended since. */
+  #usageTime: number | null = null;
 
   constructor(name: string, port: number, proxies: Proxies, options: ClusterOptions) {
     this.name = name;
@@ -104,8 +107,9 @@ export class ClusterNode {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Starts the node, with retries, since its database may be unreachable. */
+  /** Starts the node unless another fault has, with retries, since its database may be unreachable. */
   async start(): Promise<void> {
+    if (this.#isWanted) return;
     this.#isWanted = true;
     for (let attempts = 1; this.#isWanted; attempts++) {
       if (await this.#launch()) return;
@@ -119,8 +123,8 @@ export class ClusterNode {
     const child = this.#child;
     if (child === undefined || hasEnded(child)) return;
     child.kill("SIGKILL");
-    await once(child, "exit");
-    this.unstored.push({ node: this.name, from: this.#usageStoredUntil, to: performance.now() + LATE_RESPONSES });
+    await ended(child);
+    this.#noteEnd(false);
   }
 
   /** Lets the process finish its work, which includes that of background jobs. */
@@ -129,7 +133,7 @@ export class ClusterNode {
     const child = this.#child;
     if (child === undefined || hasEnded(child)) return;
     child.kill("SIGTERM");
-    await once(child, "exit");
+    this.#noteEnd((await ended(child)) === 0 && this.#usageState === "stored");
   }
 
   suspend(): void {
@@ -137,6 +141,7 @@ export class ClusterNode {
   }
 
   resume(): void {
+    this.#usageTime = null;
     this.#child?.kill("SIGCONT");
   }
 
@@ -180,6 +185,7 @@ export class ClusterNode {
       NODE_COMPILE_CACHE: COMPILE_CACHE,
       KEYHOLD_PORT: String(this.port),
       KEYHOLD_METRICS_PORT: "off",
+      ...WITHOUT_OWN_LIMITS,
       ...this.#options.environment,
     };
     const program = join(checkout, "test/faults/node.ts");
@@ -190,21 +196,50 @@ export class ClusterNode {
     });
     this.#child = child;
     this.#usageStoredUntil = performance.now();
-    child.on("message", (message: { readonly usageStoredUntil?: number }) => {
-      const { usageStoredUntil } = message;
-      if (usageStoredUntil !== undefined)
-        this.#usageStoredUntil = usageStoredUntil - monotonicTime() + performance.now();
-    });
+    child.on("message", ({ usage }: { readonly usage?: UsageReport }) => usage && this.#noteUsage(usage));
     for (const stream of [child.stdout, child.stderr]) stream?.pipe(this.#log, { end: false });
     const killWithUs = () => child.kill("SIGKILL");
     process.once("exit", killWithUs);
     const ended = once(child, "exit").finally(() => process.off("exit", killWithUs));
     const isServing = await Promise.race([once(child, "message").then(() => true), ended.then(() => false)]);
-    if (isServing) void ended.then(([code, signal]) => this.#noteExit(child, `${signal ?? `exit code ${code}`}`));
-    return isServing;
+    if (!isServing) return false;
+    this.#noteStart();
+    void ended.then(([code, signal]) => this.#noteExit(child, `${signal ?? `exit code ${code}`}`));
+    return true;
+  }
+
+  #noteUsage({ began, state }: UsageReport): void {
+    const now = performance.now();
+    if (state === "running" && this.#usageTime !== null && now - this.#usageTime > MAX_USAGE_INTERVAL)
+      this.unexpected.push(`${this.name} stored no usage for ${Math.round(now - this.#usageTime)} ms`);
+    if (state === "stored") this.#usageStoredUntil = began - monotonicTime() + now;
+    this.#usageState = state;
+    this.#usageTime = now;
+  }
+
+  #noteEnd(isStored: boolean): void {
+    this.endedProcesses.push({
+      node: this.name,
+      storedUntil: isStored ? Number.POSITIVE_INFINITY : this.#usageStoredUntil,
+      ended: performance.now(),
+      restarted: Number.POSITIVE_INFINITY,
+    });
+  }
+
+  #noteStart(): void {
+    const last = this.endedProcesses.at(-1);
+    if (last !== undefined) last.restarted = performance.now();
+    this.#usageState = "stored";
+    this.#usageTime = performance.now();
   }
 
   #noteExit(child: ChildProcess, how: string): void {
-    if (this.#isWanted && this.#child === child) this.unexpectedExits.push(`${this.name} exited unexpectedly: ${how}`);
+    if (this.#isWanted && this.#child === child) this.unexpected.push(`${this.name} exited unexpectedly: ${how}`);
   }
+}
+
+/** Resolves to the exit code of the process, after all of its messages; null if it was killed. */
+async function ended(child: ChildProcess): Promise<number | null> {
+  const [[code]] = await Promise.all([once(child, "exit"), child.connected && once(child, "disconnect")]);
+  return code;
 }

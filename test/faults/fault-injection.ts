@@ -6,6 +6,9 @@ import { ClusterSession } from "../../src/cluster/cluster-session.ts";
 import { DatabaseHistory } from "../../src/cluster/history.ts";
 import { Lease } from "../../src/cluster/lease.ts";
 import { Membership } from "../../src/cluster/membership.ts";
+import { Bucket } from "../../src/limits/bucket.ts";
+import { QuotaBucket } from "../../src/limits/quota-bucket.ts";
+import type { SharedBucket } from "../../src/limits/shared-bucket.ts";
 import { type Checkout, Pool, type Work } from "../../src/postgres/connection/pool.ts";
 import { rememberSchema, schemaOf } from "../../src/postgres/connection/session-settings.ts";
 import { KeyLoader } from "../../src/verify/cache/key-loader.ts";
@@ -81,6 +84,16 @@ export const DEFECTS = {
   /** The retry of an executed change is acknowledged even if the standby may not have the change. */
   "durable repeat": () => {
     wrapWork((sql, work, checkout) => work(withoutMessages(sql), checkout));
+  },
+  /** Tokens of limits that were granted are used twice. */
+  grants: () => {
+    for (const { prototype } of [Bucket, QuotaBucket] as { prototype: Pick<SharedBucket, "take"> }[]) {
+      const { take } = prototype;
+      prototype.take = function (this: SharedBucket, grant, requested, sent, now) {
+        take.call(this, grant, requested, sent, now);
+        take.call(this, grant, { ...requested, owed: 0 }, sent, now);
+      };
+    }
   },
   /** A database is accepted even if it lacks changes. */
   rollback: () => {

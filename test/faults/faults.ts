@@ -52,6 +52,13 @@ export const FAULTS = {
       return () => node.start();
     },
   },
+  "node restarted": {
+    isOfNode: true,
+    begin: async (_, node) => {
+      await node.stop();
+      return () => node.start();
+    },
+  },
   "node stopped": {
     isOfNode: true,
     begin: async (_, node) => {
@@ -143,15 +150,25 @@ export const FAULTS = {
       return () => alterRole(database, `RESET ${name}`);
     },
   },
+  "usage rejected": {
+    begin: async ({ database }) => {
+      await repeat(database, `REVOKE EXECUTE ON ROUTINE usage_flush FROM ${serverRole}`);
+      return () => repeat(database, `GRANT EXECUTE ON ROUTINE usage_flush TO ${serverRole}`);
+    },
+  },
   "rows locked": { begin: async ({ database }, _, seeded) => lockRows(database, seeded) },
 } satisfies Readonly<Record<string, Fault>>;
 
 export type FaultName = keyof typeof FAULTS;
 
+function alterRole(database: Database, change: string): Promise<void> {
+  return repeat(database, `ALTER ROLE ${serverRole} ${change}`);
+}
+
 /** Repeats the statement while PostgreSQL restarts after another fault. */
-function alterRole({ admin }: Database, change: string): Promise<void> {
+function repeat({ admin }: Database, statement: string): Promise<void> {
   return eventually(() =>
-    admin.unsafe(`ALTER ROLE ${serverRole} ${change}`).then(
+    admin.unsafe(statement).then(
       () => true,
       () => false,
     ),

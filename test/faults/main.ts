@@ -10,7 +10,7 @@ import { type Result, run } from "./run.ts";
  * `npm run test:faults`: real nodes and clients, every fault alone and then in pairs; prints a table of the results. A run of the default
  * length with all faults then removes each protection from the nodes, which the checker must detect.
  *
- * KEYHOLD_FAULTS_SECONDS     duration of fault injection (300: about all pairs)
+ * KEYHOLD_FAULTS_SECONDS     duration of fault injection (300): each fault alone, then as many of the pairs as it allows
  * KEYHOLD_FAULTS_SEED        seed of all random choices; printed
  * KEYHOLD_FAULTS_ONLY        names of faults, separated by commas
  * KEYHOLD_FAULTS_DEFECT      lease, fence, log, wait or outbox: protection to remove, so that there must be violations
@@ -79,11 +79,13 @@ async function exposesEveryDefect(): Promise<boolean> {
 }
 
 function print({ table, totals, violations, unexpected, slowestRecovery }: Result): void {
-  for (const { text } of violations.slice(0, MAX_LINES)) console.error(`violation: ${text}`);
-  for (const text of unexpected.slice(0, MAX_LINES)) console.error(`unexpected: ${text}`);
   console.info(table);
   console.info(
     `${totals.singles} faults alone, ${totals.pairs} pairs; ${totals.records} records compared after crashes`,
   );
-  console.info(`slowest recovery after a round: ${Math.round(slowestRecovery)} ms`);
+  console.info(
+    `slowest recovery after a round: ${Math.round(slowestRecovery)} ms after the database accepted connections`,
+  );
+  for (const { text } of violations.slice(0, MAX_LINES)) console.error(`violation: ${text}`);
+  for (const text of unexpected.slice(0, MAX_LINES)) console.error(`unexpected: ${text}`);
 }

@@ -5,7 +5,7 @@ import { startService } from "../../src/server/start.ts";
 import { replaceClock, setClockOffset } from "./clock.ts";
 import { DEFECTS, type Defect } from "./fault-injection.ts";
 import { type PausePoint, pauseAt, watchPausePoints } from "./pause-points.ts";
-import { reportStoredUsage } from "./usage.ts";
+import { reportUsage } from "./usage.ts";
 
 /** The program of a node under test: the service with its own configuration, and a clock that the parent controls by messages. */
 
@@ -17,7 +17,7 @@ replaceClock();
 setClockOffset(Number(values.clock));
 if (values.defect !== undefined) DEFECTS[values.defect as Defect]();
 watchPausePoints();
-reportStoredUsage();
+reportUsage();
 
 process.on("message", (message: NodeMessage) => {
   if ("clock" in message) setClockOffset(message.clock);

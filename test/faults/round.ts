@@ -15,8 +15,11 @@ const SETTLE_TIME = 300;
 /** Milliseconds without faults between two rounds, for comparison. */
 const PAUSE = 500;
 
-/** Milliseconds after which a cluster counts as not recovered. */
+/** Milliseconds after which a cluster counts as not recovered, once its database accepts connections. */
 const RECOVERY_TIMEOUT = 30_000;
+
+/** Milliseconds in which the database recovers from a crash, which reads and synchronizes all of its files. */
+const DATABASE_TIMEOUT = 120_000;
 
 /** Injects the faults of a round, the second one at a random time during the first. Resolves when the cluster has recovered. */
 export async function runRound(target: FaultTarget, history: History, round: Round, seeded: Seeded): Promise<void> {
@@ -28,6 +31,7 @@ export async function runRound(target: FaultTarget, history: History, round: Rou
     await inject(target, history, name, duration, own);
   });
   await Promise.all(injections);
+  await untilAccepted(target.database);
   history.recoveries.push(await recovered(target.nodes, history, round));
   history.startPhase([]);
   await sleep(PAUSE);
@@ -45,6 +49,20 @@ async function inject(
   const end = await fault.begin(target, node, seeded);
   await sleep(end === undefined ? SETTLE_TIME : duration);
   await end?.();
+}
+
+/** Resolves when the database accepts connections. */
+async function untilAccepted({ admin }: FaultTarget["database"]): Promise<void> {
+  const end = performance.now() + DATABASE_TIMEOUT;
+  for (;;) {
+    try {
+      await admin`SELECT 1`;
+      return;
+    } catch (error) {
+      if (performance.now() > end) throw error;
+      await sleep(50);
+    }
+  }
 }
 
 /** Returns the milliseconds until all nodes were ready again. */

@@ -39,7 +39,7 @@ export interface Result {
   readonly table: string;
   readonly violations: readonly Violation[];
   readonly unexpected: readonly string[];
-  /** Maximum time in milliseconds until all nodes were ready again. */
+  /** Maximum time in milliseconds until all nodes were ready again, from when the database accepted connections. */
   readonly slowestRecovery: number;
 }
 
@@ -75,7 +75,7 @@ export async function run(options: RunOptions): Promise<Result> {
     history.unexpected.push(...(await verifyLog(node, checkpoint)));
     const events = await compareLog(history, database);
     const ofWebhooks = await webhooks.finish(events, database.admin);
-    history.unexpected.push(...(await verifyUsage(history, nodes, database.admin)));
+    history.unexpected.push(...(await verifyUsage(history, nodes, database.url(database.port))));
     return conclude(history, nodes, ofWebhooks);
   } finally {
     await Promise.all(nodes.map((node) => node.close()));
@@ -124,7 +124,7 @@ async function compareLog(history: History, { admin }: Database): Promise<readon
 }
 
 function conclude(history: History, nodes: readonly ClusterNode[], ofWebhooks: readonly string[]): Result {
-  history.unexpected.push(...nodes.flatMap(({ unexpectedExits }) => unexpectedExits));
+  history.unexpected.push(...nodes.flatMap(({ unexpected }) => unexpected));
   const began = performance.now();
   const violations = [...findViolations(history), ...ofWebhooks.map((text) => ({ began, late: null, text }))];
   return {

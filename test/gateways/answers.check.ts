@@ -84,6 +84,15 @@ describe.each(FORWARD_AUTH)("$name", (kind) => {
     expect(JSON.stringify(reached)).not.toContain(TOKEN);
   });
 
+  test("passes what is left of a limit to the client, or nothing of it", async () => {
+    const limit = { "ratelimit-policy": '"requests";q=60;w=60', ratelimit: '"requests";r=59;t=1' };
+    authority.answer({ ...ALLOWED, headers: { ...ALLOWED.headers, ...limit } });
+    const answer = await send(gateway.url, { headers: CREDENTIAL });
+    expect(answer).toMatchObject({ status: 200, body: PROTECTED });
+    for (const [name, value] of Object.entries(limit))
+      expect([name, answer.header(name)]).toEqual([name, limits.passesLimits === true ? value : undefined]);
+  });
+
   test.each(REFUSALS)("answers $status with its headers", async ({ status, headers }) => {
     authority.answer({ status, headers: { ...headers, "content-type": "application/json" }, body: BODY });
     const answer = await send(gateway.url, { headers: CREDENTIAL });

@@ -59,6 +59,8 @@ export interface Limits {
   readonly longIdentity?: number;
   /** Whether a request is refused, and not asked again at the other server, when a server has received it and does not answer. */
   readonly asksOnce?: boolean;
+  /** Whether the client receives the `RateLimit` fields of an accepted request; by default not. */
+  readonly passesLimits?: boolean;
   /** Whether the client receives the body of Keyhold's errors. */
   readonly passesBody: boolean;
   /** Whether a header such as `X-Keyhold-Future`, which its configuration does not name, reaches the application. */

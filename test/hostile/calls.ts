@@ -104,9 +104,13 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   GetActor: () => ({ actor_id: "limited" }),
   ListActors: () => ({ page_size: 2 }),
   UpdateActor: () => ({
-    actor: { actor_id: "limited", rate_limits: [{ name: "requests", quota: 60, window: "1m" }] },
-    update_mask: "rateLimits",
+    actor: {
+      ...{ actor_id: "limited", rate_limits: [{ name: "requests", quota: 60, window: "1m" }] },
+      quotas: [{ name: "monthly", limit: 60, period: "QUOTA_PERIOD_MONTH" }],
+    },
+    update_mask: "rateLimits,quotas",
   }),
+  AdjustActorQuota: () => ({ actor_id: "limited", name: "monthly", delta: 1 }),
   DeleteActor: () => ({ actor_id: "limited" }),
   // There can be only 100.
   CreateWebhookEndpoint: () => ({

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { setDefaultCACertificates } from "node:tls";
 import { startDatabase } from "../faults/database.ts";
 import { runKeyhold } from "../support/keyhold.ts";
+import { WITHOUT_OWN_LIMITS } from "../support/own-limits.ts";
 import { type CaseContext, createCaseContext } from "./case-context.ts";
 import { Target } from "./target.ts";
 
@@ -14,6 +15,7 @@ const COMMON = {
   // All inputs come from one address, and must not be rejected for their rate.
   KEYHOLD_PUBLIC_RATE: "off",
   KEYHOLD_FAILURE_RATE: "off",
+  ...WITHOUT_OWN_LIMITS,
   KEYHOLD_GATEWAYS: "forward-auth,ext-authz",
 };
 

@@ -14,8 +14,9 @@ const PATIENCE = 30_000;
 export async function checkUsagePage(name: string, script: string, cwd: string, { env }: Server): Promise<Check> {
   const port = String(await freePort());
   const url = `http://127.0.0.1:${port}/`;
-  const { secret } = await keyholdOf(env).issue({ actor_id: ACTOR });
-  const body = JSON.stringify({ credential: secret });
+  const rate_limits = [{ name: "tokens", quota: 1_000, window: "1h" }];
+  const { secret } = await keyholdOf(env).issue({ actor_id: ACTOR, rate_limits });
+  const body = JSON.stringify({ credential: secret, charges: [{ name: "tokens", cost: 25 }] });
   const headers = { authorization: `Bearer ${env.KEYHOLD_TOKEN}`, "content-type": "application/json" };
   await fetch(`${env.KEYHOLD_URL}/v2alpha1/admin/apiKeys:verify`, { method: "POST", headers, body });
   return whileServing({ script, cwd, env: { ...env, PORT: port, ACTOR_ID: ACTOR }, url }, async () => {
@@ -25,7 +26,11 @@ export async function checkUsagePage(name: string, script: string, cwd: string, 
       await delay(500);
       page = await readPage(url);
     }
-    return { name: `example ${name}: shows the usage`, holds: page.includes("1 requests in the last"), comment: page };
+    return {
+      name: `example ${name}: shows the usage`,
+      holds: page.includes("1 requests and 25 tokens in the last"),
+      comment: page,
+    };
   });
 }
 

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { allowsAddress, coverEverything, parseCidr } from "../../src/lib/cidr.ts";
+import { allowsAddress, blockOf, coverEverything, parseCidr } from "../../src/lib/cidr.ts";
 import { formatAddress, parseAddress } from "../../src/lib/ip-address.ts";
 import { table } from "../support/conformance.ts";
 import { address, ipv4, ipv6, normalized } from "./ip-addresses.ts";
@@ -145,4 +145,15 @@ test("blocks that are split at random cover everything, and no longer without on
       expect(coverEverything(["2001:db8::/32", ...texts.toSpliced(left % texts.length, 1)])).toBe(false);
     }),
   );
+});
+
+test.each([
+  ["203.0.113.77", "203.0.113.0/24"],
+  ["::ffff:203.0.113.77", "203.0.113.0/24"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1::/48"],
+  ["::1", "::/48"],
+  ["fe80::1%eth0", null],
+  ["example.com", null],
+])("the block of %s is %s", (address, block) => {
+  expect(blockOf(address, 24, 48)).toBe(block);
 });

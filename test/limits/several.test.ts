@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { Charge, RateLimit } from "../../src/domain/rate-limit.ts";
 import { Bucket } from "../../src/limits/bucket.ts";
-import { Limiter } from "../../src/limits/limiter.ts";
+import { Limiter, type LimiterOptions } from "../../src/limits/limiter.ts";
 import { BucketModel } from "./bucket-model.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -13,7 +13,7 @@ const base: RateLimit = {
 const narrow: RateLimit = { ...base, name: "narrow", quota: 3, burst: 3 };
 
 /** A node whose clock stands still. Without debt the database knows what was spent. */
-function open() {
+function open(options: Partial<LimiterOptions> = {}) {
   const model = new BucketModel();
   const asked: string[] = [];
   const limiter = new Limiter({
@@ -25,6 +25,7 @@ function open() {
     nodes: () => null,
     monotonic: () => 0,
     clock: { now: () => 0 },
+    ...options,
   });
   const charge = async (limits: readonly RateLimit[], charges?: readonly Charge[]) => {
     const { statuses, denied } = await limiter.charge({ keyId: "1", keyLimits: limits }, charges);
@@ -95,3 +96,40 @@ test("equal limits of different objects share a bucket", async () => {
   for (let count = 0; count < 3; count++) expect((await charge([{ ...narrow }])).denied).toBeNull();
   expect((await charge([{ ...narrow }])).denied).toBe("narrow");
 });
+
+test("each status has the cost of the verification, admitted or not", async () => {
+  const { limiter } = open();
+  const costs = async (cost: number) => {
+    const { statuses } = await limiter.charge({ keyId: "1", keyLimits: [base, narrow] }, [{ name: "narrow", cost }]);
+    return statuses.map((status) => [status.cost, status.isExceeded]);
+  };
+  expect([await costs(2), await costs(9)]).toEqual([
+    [
+      [1, false],
+      [2, false],
+    ],
+    [
+      [1, false],
+      [9, true],
+    ],
+  ]);
+});
+
+test.each(["DENY", "ALLOW"] as const)(
+  "a limit whose tokens have expired when they arrive is not exceeded: %s",
+  async (onOutage) => {
+    const model = new BucketModel();
+    let now = 0;
+    const { limiter } = open({
+      grantTokens: async (requests) => {
+        now += 50;
+        return requests.map((request) => model.grant(request, now));
+      },
+      monotonic: () => now,
+    });
+    const limit = { ...base, window: 1_000, onOutage };
+    const charged = (async () => limiter.charge({ keyId: "1", keyLimits: [limit] }))();
+    if (onOutage === "ALLOW") expect(await charged).toMatchObject({ denied: null });
+    else await expect(charged).rejects.toMatchObject({ code: "DATABASE_UNAVAILABLE" });
+  },
+);

@@ -11,6 +11,9 @@ const EPOCH = Date.UTC(2026, 0, 1);
 /** Milliseconds. */
 const RENEWAL = 500;
 
+/** Milliseconds between two charges of small debts. */
+const FLUSH = 1_000;
+
 /** Milliseconds in which all nodes see a change. */
 const CHANGE = 50;
 
@@ -34,7 +37,12 @@ export interface Simulated {
 export interface Mutation {
   readonly options?: (options: LimiterOptions, node: Node) => LimiterOptions;
   readonly elapsed?: (elapsed: number) => number;
+  /** Whether statements change the limit of a bucket to theirs. */
+  readonly resizes?: true;
 }
+
+/** Of the limit of the simulation. */
+const BUCKET = "key/1/requests";
 
 export interface Node {
   readonly limiter: Limiter;
@@ -55,7 +63,7 @@ export class Simulation {
   readonly nodes: Node[] = [];
   /** Times at which tokens of the limit were spent. */
   readonly admitted: number[] = [];
-  /** Those of verifications that began after the limit had been changed, and statements with the earlier one had ended. */
+  /** Those of verifications that began after the limit had been changed. */
   readonly admittedSince: number[] = [];
   readonly allowances: Allowance[] = [];
   limit: RateLimit;
@@ -123,11 +131,16 @@ export class Simulation {
     node.known = isKnown ? leases.length : null;
   }
 
-  /** The nodes see another limit one after the other, all before it returns. */
+  /** The nodes see another limit one after the other, all before it returns. Statements with the earlier one may take effect later. */
   change(limit: RateLimit): void {
     this.limit = limit;
     this.admittedSince.length = 0;
-    this.#changeEnd = this.now + CHANGE + 2 * this.#options.delay;
+    this.#changeEnd = this.now + CHANGE;
+    this.#database.resize(
+      BUCKET,
+      { burst: limit.burst, rate: limit.quota / limit.window },
+      this.now + this.#clockAhead,
+    );
     for (const node of this.nodes)
       setTimeout(() => {
         node.limit = limit;
@@ -171,6 +184,12 @@ export class Simulation {
     this.nodes.push(node);
     const joinTime = this.now;
     setTimeout(() => setInterval(() => this.#renew(node, joinTime), RENEWAL), this.#random.below(RENEWAL));
+    setTimeout(() => setInterval(() => this.#flush(node), FLUSH), this.#random.below(FLUSH));
+  }
+
+  /** The job of a node, which charges small debts. It fails with its statements. */
+  #flush(node: Node): void {
+    if (!isCrashed(node) && node.pauseEnd <= this.now) node.limiter.flush(false).catch(() => undefined);
   }
 
   async #grant(requests: readonly GrantRequest[], node: Node): ReturnType<GrantTokens> {
@@ -182,6 +201,7 @@ export class Simulation {
     if (this.#outageEnd > this.now || fate < failures) throw new Error("the database did not answer");
     const time = this.now + this.#clockAhead;
     const elapsed = this.#mutation.elapsed ?? ((milliseconds: number) => milliseconds);
+    if (this.#mutation.resizes) for (const request of requests) this.#database.resize(request.bucket, request, time);
     const grants = requests.map((request) =>
       this.#database.grant(request, time, elapsed(this.#database.elapsed(request.bucket, time))),
     );

@@ -29,6 +29,7 @@ test("the package has all required files, and no source, test or secret", () => 
     "audit.md",
     "concepts.md",
     "introspection.md",
+    "limits.md",
     "openapi.json",
     "operating.md",
     "usage.md",

@@ -144,7 +144,16 @@ test("of what is old, what no key has is removed and the rest kept; what is new 
 
 /** The columns of a key that no verdict depends on, and that its lists and changes read from the database. */
 const NOT_NOTIFIED = [
-  ...["last_used_time", "revoked_by", "disabled_by", "other_digests", "request_id", "request_fingerprint"],
+  ...[
+    "last_used_time",
+    "secret_uses",
+    "last_used_address",
+    "revoked_by",
+    "disabled_by",
+    "other_digests",
+    "request_id",
+    "request_fingerprint",
+  ],
 ];
 
 test("every node is notified of a change of any column of a key that a verdict depends on", async () => {

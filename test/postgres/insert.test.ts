@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { Sql } from "postgres";
 import { describe, expect, test } from "vitest";
-import type { ApiKey } from "../../src/domain/key.ts";
 import type { Insertion, NewKey } from "../../src/keys/ports.ts";
 import { callContext } from "../../src/postgres/connection/call-context.ts";
 import type { Pool } from "../../src/postgres/connection/pool.ts";
 import { copyRows } from "../../src/postgres/keys/copy-rows.ts";
 import { COPY_ROWS, insertKeys } from "../../src/postgres/keys/insert.ts";
 import { toNewRows } from "../../src/postgres/keys/insert-rows.ts";
-import { KEY_COLUMNS } from "../../src/postgres/keys/rows.ts";
+import { KEY_COLUMNS, type KeyRow, toApiKey } from "../../src/postgres/keys/rows.ts";
 import { operator } from "../support/principal.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
@@ -35,8 +34,8 @@ const ODD = [
 const insert = (pool: Pool, keys: readonly NewKey[]) => pool.run((sql) => insertKeys(sql, keys, () => undefined));
 
 async function stored(pool: Pool) {
-  const rows = await pool.run((sql) => sql<ApiKey[]>`SELECT ${sql(KEY_COLUMNS)} FROM api_keys ORDER BY key_id`);
-  return [...rows];
+  const rows = await pool.run((sql) => sql<KeyRow[]>`SELECT ${sql(KEY_COLUMNS)} FROM api_keys ORDER BY key_id`);
+  return rows.map(toApiKey);
 }
 
 function outcomes(insertions: readonly Insertion[]): Record<string, number> {

@@ -6,6 +6,7 @@ import { createKeyStore } from "../../src/postgres/key-store.ts";
 import { createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
 import { isAwaited } from "../support/locked-row.ts";
 import { noNodes } from "../support/no-cluster.ts";
+import { useOf } from "../support/uses.ts";
 import { newKey, openSchema } from "./new-keys.ts";
 
 test("recorded uses lock keys in the order of their ids, as bulk changes do, in whatever order they are stored", async () => {
@@ -23,7 +24,10 @@ test("recorded uses lock keys in the order of their ids, as bulk changes do, in 
   await sql.begin(async (tx) => {
     const [lowest = "", highest = ""] = keyIds;
     await tx`SELECT FROM api_keys WHERE key_id = ${lowest} FOR NO KEY UPDATE`;
-    recorded = createLastUsedStore(pool)(keyIds, now);
+    recorded = createLastUsedStore(pool)(
+      keyIds.map((keyId) => useOf(keyId)),
+      now,
+    );
     while (!(await isAwaited(sql))) await sleep(5);
     await tx`SELECT FROM api_keys WHERE key_id = ${highest} FOR NO KEY UPDATE`;
   });

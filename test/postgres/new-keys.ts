@@ -37,6 +37,8 @@ export function newKey(fields: NewKeyFields = {}): NewKey {
     updateTime: CREATED,
     expireTime: fields.expireTime ?? null,
     lastUsedTime: null,
+    lastUsedAddress: null,
+    previousSecrets: [],
     rotateTime: null,
     revokeTime: null,
     revocationReason: null,

@@ -27,6 +27,7 @@ import { createSigningKeyStore } from "../../src/postgres/signing/signing-key-st
 import { table } from "../support/conformance.ts";
 import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { operator } from "../support/principal.ts";
+import { useOf } from "../support/uses.ts";
 import { newKey } from "./new-keys.ts";
 
 /** A schema with the tables and functions of another installation, whose name a transaction pooler may leave in `search_path`. */
@@ -103,7 +104,7 @@ const STATEMENTS: Readonly<Record<string, (pool: Pool) => Promise<unknown>>> = {
   "a verification": (pool) => createFindKeys(pool, feed)([{ keyId, digests: [] }]),
   "a change of one key": (pool) =>
     pool.run((sql) => execute(sql, mutationOf({ keyId, kind: null }, change, operator, NOW))),
-  "last uses": (pool) => createLastUsedStore(pool)([keyId], NOW),
+  "last uses": (pool) => createLastUsedStore(pool)([useOf(keyId)], NOW),
   "conflicts of a key": (pool) => pool.run((sql) => findConflicts(sql, [newKey()])),
   "the time": (pool) => pool.run((sql) => readTime(sql, earliestTime(sql, NOW))),
   "the count of a bulk operation": (pool) => bulk(pool).count(selection),

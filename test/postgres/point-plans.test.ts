@@ -13,10 +13,11 @@ import { connect } from "../support/driver-client.ts";
 import { anyServer, noNodes } from "../support/no-cluster.ts";
 import { createTestDatabase, runAsSuperuser, type TestDatabase } from "../support/postgres.ts";
 import { operator } from "../support/principal.ts";
+import { useOf } from "../support/uses.ts";
 import { newKey } from "./new-keys.ts";
 
 const NOW = new Date();
-const FUTURE = new Date(NOW.getTime() + 60_000);
+const FUTURE = new Date(NOW.getTime() + 3_600_000);
 
 let database: TestDatabase;
 /** One connection with prepared statements, like those of the service. */
@@ -67,7 +68,7 @@ async function touchKeys(): Promise<void> {
   expect(await find([byId])).toMatchObject([[{ key: { keyId: issued.key.keyId } }]]);
   expect(await find([byDigest])).toMatchObject([[{ key: { keyId: imported.key.keyId } }]]);
   expect(await find([byId, byDigest])).toMatchObject([[{}], [{}]]);
-  await createLastUsedStore(pool)([issued.key.keyId, imported.key.keyId], NOW);
+  await createLastUsedStore(pool)([useOf(issued.key.keyId, { oldSecret: 1 }), useOf(imported.key.keyId)], NOW);
 
   for (const principal of [operator, SOME]) {
     const name: KeyName = { keyId: issued.key.keyId, kind: "issued" };

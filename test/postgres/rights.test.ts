@@ -14,13 +14,14 @@ import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/sig
 import { toConfig } from "../../src/server/config/config.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
 import { createSigning, rotateSigningKey } from "../../src/signing/signing.ts";
-import { DAY, type UsageQuery } from "../../src/usage/query.ts";
+import { DAY, HOUR, type UsageQuery } from "../../src/usage/query.ts";
 import type { AttemptResult } from "../../src/webhooks/store.ts";
 import { table } from "../support/conformance.ts";
 import { anyServer } from "../support/no-cluster.ts";
 import { createTestDatabase, type TestDatabase, userOf } from "../support/postgres.ts";
 import { operator } from "../support/principal.ts";
 import { ROOT_SECRET } from "../support/server.ts";
+import { useOf } from "../support/uses.ts";
 import { newKey } from "./new-keys.ts";
 
 let database: TestDatabase;
@@ -122,11 +123,13 @@ const FORBIDDEN = table([
   "INSERT INTO key_usage SELECT gen_random_uuid(), 1, current_date, 'VALID', '{1}'",
   "UPDATE key_usage SET count = 0",
   "DELETE FROM key_usage",
-  "DELETE FROM key_usage_daily",
+  "DELETE FROM packed_usage",
+  "DELETE FROM packed_usage_hours",
+  "DELETE FROM top_usage",
   "UPDATE usage_log SET first_day = current_date",
   "DELETE FROM usage_flushes",
   "SELECT usage_drop('key_usage', current_date)",
-  "SELECT usage_partition('key_usage', 'mine', current_date, current_date)",
+  "SELECT usage_live_partition(current_date)",
 ]);
 
 test.each(FORBIDDEN)("a server may not: %s", async (statement) => {
@@ -194,8 +197,10 @@ const ATTEMPT: AttemptResult = {
 };
 
 const FLUSH = { processId: randomUUID(), id: 1, rows: [] };
-const USAGE: UsageQuery = { startTime: new Date(0), endTime: new Date(86_400_000), groupBy: [], step: DAY };
-const readUsage = () => resources.usage.reader.query(USAGE, { offset: 0, limit: 1 }, operator.restrictions);
+const USAGE: UsageQuery = { startTime: new Date(0), endTime: new Date("2100-01-01"), groupBy: [], step: HOUR };
+const readUsage = (query: Partial<UsageQuery> = {}) =>
+  resources.usage.reader.query({ ...USAGE, ...query }, { offset: 0, limit: 1 }, operator.restrictions);
+const readTop = () => readUsage({ endTime: new Date(DAY), groupBy: ["key"], step: null });
 
 /** Removes a scheme and a length that no key has. */
 async function removeUnused(): Promise<void> {
@@ -210,7 +215,7 @@ const actors = () => resources.actors.store;
 const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "SELECT on api_keys": () => resources.keys.store.get({ keyId: KEY_ID, kind: null }),
   "INSERT on api_keys": () => resources.keys.store.insert(Array.from({ length: 100 }, () => newKey())),
-  "UPDATE on api_keys": () => createLastUsedStore(resources.database)([KEY_ID], NOW),
+  "UPDATE on api_keys": () => createLastUsedStore(resources.database)([useOf(KEY_ID, { oldSecret: 1 })], NOW),
   "DELETE on api_keys": () =>
     resources.keys.store.change({ keyId: KEY_ID, kind: null }, { verb: "delete" }, operator, NOW),
   "SELECT on signing_keys": () => resources.signing.store.list(),
@@ -277,11 +282,14 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
   "UPDATE on audit_tree_key": () => tree().rewrapKey(TREE_KEY, ""),
   "EXECUTE on FUNCTION audit_grow(bigint,bigint,jsonb,text)": () =>
     tree().grow({ from: 1_000_000, to: 1_000_001, tiles: [], checkpoint: "" }),
-  "SELECT on key_usage": readUsage,
-  "SELECT on key_usage_daily": readUsage,
-  "SELECT on usage_log": readUsage,
+  "SELECT on key_usage": () => readUsage(),
+  "SELECT on packed_usage": () => readUsage(),
+  "SELECT on packed_usage_hours": () => readUsage(),
+  "SELECT on top_usage": readTop,
+  "SELECT on usage_log": () => readUsage(),
   "EXECUTE on FUNCTION audit_checkpoint()": () => tree().recordCheckpoint(),
   "EXECUTE on FUNCTION audit_deny(jsonb)": () => resources.audit.store.deny([]),
+  "EXECUTE on FUNCTION audit_limits(jsonb)": () => resources.audit.store.recordExceeded([]),
   "EXECUTE on FUNCTION usage_flush(uuid,bigint,uuid[],text[],bigint[])": () => resources.usage.store.flush(FLUSH),
   "EXECUTE on FUNCTION usage_maintain(interval,integer)": () => resources.usage.store.maintain(7_776_000_000),
   "EXECUTE on FUNCTION audit_expiry(interval[],integer)": () => recordExpiry(resources.database, []),

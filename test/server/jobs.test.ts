@@ -107,3 +107,24 @@ test("stop cancels a run after five seconds", async () => {
   expect(cancelled).toHaveBeenCalledOnce();
   await stopped;
 });
+
+test("stop repeats a last run that fails, for five seconds at most", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { jobs, warnings } = newJobs();
+  const startFailing = (failures: number) => {
+    const run = vi.fn(async () => {
+      if (run.mock.calls.length <= failures) throw new Error("no");
+    });
+    jobs.start({ ...heldJob().job, runsAtStop: true, retriesAtStop: true, run });
+    return run;
+  };
+  const [twice, always] = [startFailing(2), startFailing(Number.POSITIVE_INFINITY)];
+  const stopped = jobs.stop();
+  await vi.advanceTimersByTimeAsync(5_000);
+  await stopped;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(twice).toHaveBeenCalledTimes(3);
+  expect(always.mock.calls.length).toBeOneOf([10, 11]);
+  expect(warnings).toHaveLength(2 + always.mock.calls.length);
+});

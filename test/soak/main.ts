@@ -8,6 +8,7 @@ import { withTimeout } from "../../src/lib/with-timeout.ts";
 import { startDatabase } from "../faults/database.ts";
 import { Target } from "../hostile/target.ts";
 import { childrenOf } from "../support/keyhold.ts";
+import { WITHOUT_OWN_LIMITS } from "../support/own-limits.ts";
 import { probedIn, stateOf } from "../support/process-state.ts";
 import { issue, restClient } from "../support/rest.ts";
 import { seededBy } from "../support/seeded.ts";
@@ -65,6 +66,7 @@ const common = {
   KEYHOLD_DATABASE_POOL_SIZE: "2",
   KEYHOLD_PUBLIC_RATE: "off",
   KEYHOLD_FAILURE_RATE: "off",
+  ...WITHOUT_OWN_LIMITS,
   KEYHOLD_GATEWAYS: "forward-auth,ext-authz",
 };
 const tls = { KEYHOLD_TLS_CERT_FILE: `${TLS}.cert.pem`, KEYHOLD_TLS_KEY_FILE: `${TLS}.key.pem`, KEYHOLD_WORKERS: "2" };

@@ -31,7 +31,7 @@ const TABLES: Readonly<Record<string, AuditedTable>> = {
     "key_id",
     [
       ...["digest", "previous_secrets", "other_digests", "hash_parameters"],
-      ...["request_id", "request_fingerprint", "last_used_time"],
+      ...["request_id", "request_fingerprint", "last_used_time", "secret_uses", "last_used_address"],
     ],
   ],
   signing_key: ["signing_keys", "kid", ["wrapped", "tokens_expire_time"]],
@@ -53,7 +53,7 @@ const FIRST_MIGRATION = 26;
 
 /** Events that change no row. */
 const WITHOUT_CHANGE = new Set([
-  ...["webhook_endpoint.replayed", "call.denied", "key.expiring", "key.expired"],
+  ...["webhook_endpoint.replayed", "call.denied", "key.expiring", "key.expired", "limit.exceeded"],
   "audit.checkpoint",
 ]);
 

@@ -34,6 +34,8 @@ export interface CheckDecision {
   /** Headers for the application, or for the client. */
   readonly headers: Readonly<Record<string, string>>;
   readonly removed: readonly string[];
+  /** Headers for the client, of a request that passes; undefined: there are none. */
+  readonly added?: Readonly<Record<string, string>>;
   readonly metadata: JsonObject | undefined;
   readonly text: string;
   /** `metadata.error_code` or the reason of the error; undefined for 200. */
@@ -85,7 +87,11 @@ export function decisionOf({ status, httpResponse, dynamicMetadata: metadata }: 
   const headers = headersOf(httpResponse.value.headers);
   if (httpResponse.case === "okResponse") {
     const { headersToRemove: removed } = httpResponse.value;
-    return { code, status: 200, headers, removed, metadata, text: "", reason: undefined };
+    const added = headersOf(httpResponse.value.responseHeadersToAdd);
+    return {
+      ...{ code, status: 200, headers, removed, metadata, text: "", reason: undefined },
+      ...(Object.keys(added).length > 0 && { added }),
+    };
   }
   const { status: http, body: text } = httpResponse.value;
   const json: Json = JSON.parse(text);

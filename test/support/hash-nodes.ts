@@ -73,7 +73,13 @@ async function openNode<H extends TestHashes | null>(
   const hashing = { ...resources.hashing, findByHash };
   const context = createVerifyContext(config, { ...resources, hashing }, signing, lastUsed, adopter, log);
   const webhooks = webhooksContext(config, resources, () => {});
-  const server = { auditFeed: createAuditFeed(resources), webhooks, onDenied: () => {}, isStopping: () => false };
+  const server = {
+    auditFeed: createAuditFeed(resources),
+    webhooks,
+    onDenied: () => {},
+    admitChange: () => {},
+    isStopping: () => false,
+  };
   const api = createApi(config, resources, signing, context, server);
   return {
     ...{ resources, hashes, adopter, api, changes, outcomes, failures },
@@ -127,6 +133,7 @@ export function hashedKey(
   const key = {
     ...{ keyId: newId(now.getTime(), systemRandom), kind: "imported" as const, name: "hashed", actorId },
     ...{ scopes: ["read"], metadata: {}, hint: "", createTime: now, updateTime: now, lastUsedTime: null },
+    ...{ lastUsedAddress: null, previousSecrets: [] },
     ...{ rotateTime: null, revokeTime: null, revocationReason: null, revocationDescription: null },
     ...{
       disableTime: null,

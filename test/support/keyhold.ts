@@ -8,6 +8,7 @@ import { inject, onTestFinished } from "vitest";
 import { worksIn } from "../../src/embedded-postgres/lock.ts";
 import { readPidFile } from "../../src/embedded-postgres/pid-file.ts";
 import { describeProcess, type ProcessInfo } from "../../src/embedded-postgres/process.ts";
+import { WITHOUT_OWN_LIMITS } from "./own-limits.ts";
 import type { Json } from "./rest.ts";
 
 const MAIN = resolve(import.meta.dirname, "../../src/cli/keyhold.js");
@@ -63,7 +64,13 @@ export function startKeyhold(
 
 /** Starts the server on a free port and resolves when it listens. Rejects with its output if it exits before. */
 export function serve(environment: Record<string, string>, main = MAIN): Promise<Serving> {
-  return servingBy(start(["serve"], { KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", ...environment }, { main }));
+  return servingBy(
+    start(
+      ["serve"],
+      { KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", ...WITHOUT_OWN_LIMITS, ...environment },
+      { main },
+    ),
+  );
 }
 
 /** Returns the server in a process when it listens. */

@@ -188,6 +188,8 @@ export function requests(
     ["GetKeyUsage", { key_id: raw }],
     ["UpdateActor", { actor: { actor_id: "limited", rate_limits: [limit] }, update_mask: "rateLimits" }],
     ["UpdateActor", { actor: { actor_id: "limited", rate_limits: [{ ...limit, name: raw }] } }],
+    ["AdjustActorQuota", { actor_id: "limited", name: raw, delta: 1 }],
+    ["AdjustActorQuota", { actor_id: raw, name: "monthly", delta: 1 }],
     ["GetActor", { actor_id: "limited" }],
     ["GetActor", { actor_id: raw }],
     ["ListActors", { page_token: raw }],

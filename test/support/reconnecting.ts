@@ -24,7 +24,9 @@ export interface ReconnectingClient {
  * sent to the next server only if the connection failed, so it is never sent twice.
  */
 export function reconnectingClient(urls: readonly string[], keepAlive = true): ReconnectingClient {
-  const agent = new Agent({ keepAlive, maxSockets: 8 });
+  // The connection that was idle for longest is used first. With the default, the one that was used last, others could be idle for longer than a
+  // server drains its connections, and a request could cross the close.
+  const agent = new Agent({ keepAlive, maxSockets: 8, scheduling: "fifo" });
   const seen: Seen = { answered: 0, refused: 0 };
   let turn = 0;
   const post: Post = async (path, body) => {

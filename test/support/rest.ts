@@ -81,3 +81,8 @@ export async function verify(rest: RestClient, credential: string): Promise<Json
   if (status !== 200) throw new Error(`verifying answered ${status}: ${text}`);
   return body;
 }
+
+/** Returns the time so many hours from now in the form in which the service writes it, which omits zero milliseconds. */
+export function inHours(hours: number): string {
+  return new Date(Date.now() + hours * 3_600_000).toISOString().replace(/\.000Z$/, "Z");
+}

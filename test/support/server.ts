@@ -2,6 +2,7 @@ import { Writable } from "node:stream";
 import { pino } from "pino";
 import { toConfig } from "../../src/server/config/config.ts";
 import { startService } from "../../src/server/start.ts";
+import { WITHOUT_OWN_LIMITS } from "./own-limits.ts";
 import { createTestDatabase, type TestDatabase } from "./postgres.ts";
 
 /** Random, so that searches of logs for it have no false positives. */
@@ -45,6 +46,7 @@ export async function startTestServer(environment: Record<string, string> = {}):
       KEYHOLD_DATABASE_URL: database.url,
       KEYHOLD_ROOT_SECRET: ROOT_SECRET,
       KEYHOLD_CACHE_SIZE: "16",
+      ...WITHOUT_OWN_LIMITS,
       // Tests of other things than leases must not lose theirs on a machine that is slow or busy.
       KEYHOLD_LEASE_TTL: "15s",
       // The same tests also run without the fast path.

@@ -1,7 +1,7 @@
 import type { Fragment, ISql } from "postgres";
 
 /** The content of the row `k` of a key as text, without the time of its last use, which is stored after the call. */
-export const contentOfKey = (sql: ISql) => sql`(to_jsonb(k) - 'last_used_time')::text`;
+export const contentOfKey = (sql: ISql) => sql`(to_jsonb(k) - 'last_used_time' - 'secret_uses')::text`;
 
 /** Returns the number of the stored keys and a hash of their content; by default of all. */
 export async function storedKeys(sql: ISql, condition: Fragment = sql`true`): Promise<unknown> {

@@ -164,7 +164,7 @@ async function conclude({ history, nodes, database, failures }: Fixture): Promis
     failures: [
       ...failures,
       ...history.unexpected,
-      ...nodes.flatMap(({ unexpectedExits }) => unexpectedExits),
+      ...nodes.flatMap(({ unexpected }) => unexpected),
       ...outages(history, nodes),
     ],
   };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { invalid, type Valid } from "../../src/domain/verdict.ts";
+import { invalid, type Valid, type Verdict } from "../../src/domain/verdict.ts";
 import { UsageCounter } from "../../src/usage/counter.ts";
 import { type Flush, UsageFlusher, type UsageStore } from "../../src/usage/flush.ts";
 
@@ -14,6 +14,23 @@ test("verdicts are counted by key and outcome", () => {
     { keyId: "b", outcome: "VALID", count: 1 },
   ]);
   expect(counter.take()).toEqual([]);
+});
+
+/** A verdict whose key has limits of these names, with the costs. */
+const charged = (verdict: Verdict, ...costs: readonly (readonly [name: string, cost: number])[]) =>
+  ({ ...verdict, limits: costs.map(([name, cost]) => ({ limit: { name }, cost })) }) as unknown as Verdict;
+
+test("an admitted verification adds its cost by each limit, by limits with one name once", () => {
+  const counter = new UsageCounter();
+  counter.add(charged(valid("a"), ["requests", 1], ["tokens", 20], ["requests", 1]));
+  counter.add(charged(valid("a"), ["tokens", 5], ["peeked", 0]));
+  counter.add(charged(invalid("RATE_LIMITED", "", "a"), ["requests", 1]));
+  expect(counter.take()).toEqual([
+    { keyId: "a", outcome: "VALID", count: 2 },
+    { keyId: "a", outcome: "RATE_LIMITED", count: 1 },
+    { keyId: "a", outcome: "units/requests", count: 1 },
+    { keyId: "a", outcome: "units/tokens", count: 25 },
+  ]);
 });
 
 test("a verdict without a key is not counted", () => {
@@ -65,6 +82,13 @@ test("a flush that failed is repeated as it was, before later counts", async () 
   expect(next?.rows.map(({ keyId }) => keyId)).toEqual(["a", "b"]);
   expect(next?.id).toBeGreaterThan(first?.id ?? 0);
   expect([flusher.stored, flusher.waiting, flushed.length]).toEqual([3, 0, 3]);
+});
+
+test("units are no verifications that are stored", async () => {
+  const { counter, flusher } = fixture();
+  counter.add(charged(valid("a"), ["tokens", 20]));
+  await flusher.run();
+  expect(flusher.stored).toBe(1);
 });
 
 test("many keys are flushed in parts", async () => {

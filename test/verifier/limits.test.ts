@@ -1,5 +1,6 @@
 import { createServer } from "node:http";
 import express from "express";
+import { rateLimit } from "express-rate-limit";
 import { fastify } from "fastify";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { requireCredential as expressMiddleware } from "../../src/verifier/express.ts";
@@ -7,7 +8,8 @@ import { requireCredential as fastifyHook } from "../../src/verifier/fastify.ts"
 import { createKeyVerifier } from "../../src/verifier/index.ts";
 import { useService } from "../support/conformance.ts";
 import { listenLocally } from "../support/listen.ts";
-import { issue } from "../support/rest.ts";
+import { readRateLimitFields } from "../support/rate-limit-fields.ts";
+import { issue, type Json } from "../support/rest.ts";
 
 const suite = useService();
 
@@ -37,18 +39,6 @@ const APPLICATIONS = {
   },
 };
 
-/** Reads a list of strings with integer parameters (RFC 9651 §3.1), as the readers of these fields do. */
-function readList(field: string | null): Record<string, Record<string, number>> {
-  const items = (field ?? "").split(", ").map((item) => {
-    const [name = "", ...parameters] = item.split(";");
-    return [
-      JSON.parse(name),
-      Object.fromEntries(parameters.map((one) => [one.split("=")[0], Number(one.split("=")[1])])),
-    ];
-  });
-  return Object.fromEntries(items);
-}
-
 describe.each(["fastify", "express"] as const)("%s", (framework) => {
   test("says how much is left, and answers 429 when nothing is", async () => {
     const url = await APPLICATIONS[framework]();
@@ -56,21 +46,27 @@ describe.each(["fastify", "express"] as const)("%s", (framework) => {
     const get = (path = "/") => fetch(url + path, { headers: { "x-api-key": secret, connection: "close" } });
     const first = await get();
     expect(first.status).toBe(200);
-    expect(readList(first.headers.get("ratelimit-policy"))).toEqual({
-      requests: { q: 2, w: 86_400 },
-      monthly: { q: 9 },
-    });
-    expect(readList(first.headers.get("ratelimit"))).toMatchObject({ requests: { r: 1 }, monthly: { r: 8 } });
+    const { policies, states } = readRateLimitFields(first.headers);
+    expect(policies).toEqual({ requests: { q: 2, w: 86_400 }, monthly: { q: 9 } });
+    expect(states).toMatchObject({ requests: { r: 1 }, monthly: { r: 8 } });
     expect(first.headers.get("retry-after")).toBeNull();
     expect((await get("/exports")).status).toBe(429);
     expect((await get()).status).toBe(200);
     const denied = await get();
     expect(denied.status).toBe(429);
-    expect(await denied.json()).toMatchObject({
-      error: { code: 429, status: "RESOURCE_EXHAUSTED", message: "too many requests" },
-    });
-    expect(readList(denied.headers.get("ratelimit"))).toMatchObject({ requests: { r: 0 }, monthly: { r: 7 } });
     const wait = Number(denied.headers.get("retry-after"));
+    const body: Json = await denied.json();
+    expect(body.error).toEqual({
+      ...{ code: 429, status: "RESOURCE_EXHAUSTED", message: "too many requests" },
+      details: [
+        {
+          ...{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "RATE_LIMITED", domain: "keyhold" },
+          metadata: { error_code: "VERIFICATION_ERROR_RATE_LIMITED" },
+        },
+        { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_delay: `${wait}s` },
+      ],
+    });
+    expect(readRateLimitFields(denied.headers).states).toMatchObject({ requests: { r: 0 }, monthly: { r: 7 } });
     expect(wait).toBeGreaterThan(40_000);
     expect(wait).toBeLessThanOrEqual(43_200);
     expect(denied.headers.get("www-authenticate")).toBeNull();
@@ -82,6 +78,35 @@ describe.each(["fastify", "express"] as const)("%s", (framework) => {
     const { status, headers } = await fetch(url, { headers: { "x-api-key": secret, connection: "close" } });
     expect([status, headers.get("ratelimit"), headers.get("ratelimit-policy")]).toEqual([200, null, null]);
   });
+});
+
+test("the fields have the form of those of express-rate-limit", async () => {
+  const app = express();
+  app.use("/theirs", rateLimit({ windowMs: 86_400_000, limit: 2, identifier: "requests", standardHeaders: "draft-8" }));
+  app.use("/ours", expressMiddleware(createKeyVerifier({ baseUrl: suite.server.url })));
+  app.use((_, response) => void response.send("ok"));
+  const server = createServer(app);
+  onTestFinished(() => void server.close());
+  const port = await listenLocally(server);
+  const { secret } = await issue(suite.rest, { rate_limits: [PER_DAY] });
+  const seen = async (path: string) => {
+    const headers = { "x-api-key": secret, connection: "close" };
+    const answer = await fetch(`http://127.0.0.1:${port}/${path}`, { headers });
+    const { policies, states } = readRateLimitFields(answer.headers);
+    // A partition key is optional.
+    const { pk: _, ...policy } = policies.requests ?? {};
+    const { pk: __, t, ...state } = states.requests ?? {};
+    const hasDelay = Number.isInteger(Number(answer.headers.get("retry-after") ?? "none"));
+    return { status: answer.status, policy, state, hasReset: Number.isInteger(t), hasDelay };
+  };
+  for (const [status, r] of [
+    [200, 1],
+    [200, 0],
+    [429, 0],
+  ] as const) {
+    const expected = { status, policy: { q: 2, w: 86_400 }, state: { r }, hasReset: true, hasDelay: status === 429 };
+    expect([await seen("theirs"), await seen("ours")]).toEqual([expected, expected]);
+  }
 });
 
 describe("a verifier with a cache", () => {

@@ -126,6 +126,7 @@ export function newFixture({
     hasCurrentPublicKeys: () => isCoherent,
     lastPublicKey: (kid) => signing.verification.get(kid),
     charge: null,
+    failures: null,
     onValid: (keyId) => used.push(keyId) > 0,
     onVerdict: () => {},
     onStale: () => {},

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLastUsed, type LastUsed } from "../../src/verify/last-used.ts";
+import { createLastUsed, type LastUsed, type Use } from "../../src/verify/last-used.ts";
 
 const MINUTE = 60_000;
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -17,12 +17,12 @@ interface Fixture {
 function newFixture(): Fixture {
   let [now, fails] = [START, false];
   const writes: (readonly [number, readonly string[]])[] = [];
-  const touch = async (keyIds: readonly string[], minute: Date) => {
+  const touch = async (uses: readonly Use[], minute: Date) => {
     if (fails) {
       fails = false;
       throw new Error("the database is unreachable");
     }
-    writes.push([(minute.getTime() - START) / MINUTE, [...keyIds]]);
+    writes.push([(minute.getTime() - START) / MINUTE, uses.map(({ keyId }) => keyId)]);
   };
   return {
     lastUsed: createLastUsed(touch, { now: () => now }),
@@ -89,6 +89,20 @@ test("a failed write is retried with the next flush, unless the key was used aga
   ]);
 });
 
+test("uses of older secrets are written beside those of the current one, with the address as it is to be stored", async () => {
+  const written: Use[] = [];
+  const touch = async (uses: readonly Use[]) => void written.push(...uses);
+  const lastUsed = createLastUsed(touch, { now: () => START }, ({ clientIp }) => (clientIp ? `of ${clientIp}` : null));
+  lastUsed.note("a", null, { clientIp: "1.2.3.4" });
+  for (const secret of [7, 8, 7]) lastUsed.note("a", secret);
+  await lastUsed.flush();
+  expect(written).toMatchObject([
+    { keyId: "a", oldSecret: null, address: "of 1.2.3.4" },
+    { keyId: "a", oldSecret: 7, address: null },
+    { keyId: "a", oldSecret: 8, address: null },
+  ]);
+});
+
 test("a clock that is set back does not revert a use", async () => {
   const { lastUsed, writes, at } = newFixture();
   at(5);
@@ -102,9 +116,9 @@ test("a clock that is set back does not revert a use", async () => {
 test("uses recorded during a write are not lost", async () => {
   const written: string[][] = [];
   const gate = Promise.withResolvers<void>();
-  const touch = async (keyIds: readonly string[]) => {
+  const touch = async (uses: readonly Use[]) => {
     await gate.promise;
-    written.push([...keyIds]);
+    written.push(uses.map(({ keyId }) => keyId));
   };
   const lastUsed = createLastUsed(touch, { now: () => START });
   lastUsed.note("a");

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { KeyholdError } from "../../src/domain/errors.ts";
 import type { Verdict } from "../../src/domain/verdict.ts";
+import type { NoteUse } from "../../src/verify/last-used.ts";
 import { verify, verifyAll } from "../../src/verify/verify.ts";
 import { withCaveats } from "../support/macaroon-caveats.ts";
 import { fieldsOf, HOUR, NOW, newFixture, newRoots, requestsOf } from "./fixture.ts";
@@ -46,6 +47,45 @@ test.each(["10.0.0.", "2001:db8:1111:2222:3333:4444:5555:"])("64 blocks like %s0
   // They are compiled once for each list.
   expect(seen.size).toBe(1);
 });
+
+test.each(["ISSUED_API_KEY", "JWT", "MACAROON"] as const)(
+  "%s: a use of an older secret is recorded by its version, from the cache and without it, for the client",
+  async (type) => {
+    const fixture = newFixture();
+    const { keyId, credential: secret } = fixture.issue();
+    const credential = {
+      ISSUED_API_KEY: secret,
+      JWT: fixture.jwt(keyId, NOW + HOUR),
+      MACAROON: fixture.macaroon(keyId, NOW + HOUR),
+    }[type];
+    const recorded: unknown[] = [];
+    const onValid: NoteUse = (id, old, client) => recorded.push([id, old, client?.clientIp]) > 0;
+    const use = (minute: number, presented = credential) => {
+      fixture.at(NOW + minute * 60_000);
+      return verify({ ...fixture.context, onValid }, presented, "default", {
+        clientIp: `203.0.113.${minute}`,
+        requiredScopes: [],
+      });
+    };
+    await use(0);
+    await use(1);
+    const current = fixture.rotate(keyId, NOW + HOUR);
+    fixture.changed(keyId);
+    // In the minute of the last use: the entry of the rotated secret is another one.
+    await use(1);
+    await use(2);
+    await use(3, current);
+    await use(4, current);
+    expect(recorded).toEqual([
+      [keyId, null, "203.0.113.0"],
+      [keyId, null, "203.0.113.1"],
+      [keyId, 1, "203.0.113.1"],
+      [keyId, 1, "203.0.113.2"],
+      [keyId, null, "203.0.113.3"],
+      [keyId, null, "203.0.113.4"],
+    ]);
+  },
+);
 
 describe.each(TYPES)("%s", (type) => {
   test("is verified synchronously from the cache, with the same verdict each time", async () => {

@@ -109,6 +109,16 @@ function events({ $ref }: JsonObject, examples: JsonObject): JsonObject {
   return { "text/event-stream": { schema: { description }, examples } };
 }
 
+const TEXT = { type: "string" };
+
+/** Keyhold sets the first two fields. */
+const VIOLATION: JsonObject = {
+  subject: { ...TEXT, description: "What the limit is counted by." },
+  description: { ...TEXT, description: "For people." },
+  ...{ api_service: TEXT, quota_metric: TEXT, quota_id: TEXT, quota_value: TEXT },
+  quota_dimensions: { type: "object", additionalProperties: TEXT },
+};
+
 /** The schemas of the form of errors (AIP-193). */
 export function errorSchemas(schemas: Schemas): JsonObject {
   const reasons = [...rows.values()];
@@ -135,6 +145,7 @@ export function errorSchemas(schemas: Schemas): JsonObject {
         metadata: { type: "object", additionalProperties: { type: "string" } },
         field_violations: { type: "array", items: refTo("FieldViolation") },
         retry_delay: { type: "string", description: "The same as `Retry-After`.", examples: ["1s"] },
+        violations: { type: "array", items: refTo("QuotaViolation") },
         ...fieldsOf(Batch, schemas),
       },
       required: ["@type"],
@@ -148,6 +159,7 @@ export function errorSchemas(schemas: Schemas): JsonObject {
       }),
       description: "An invalid field, named by its path such as `requests[3].raw_key`.",
     },
+    QuotaViolation: { type: "object", properties: VIOLATION, description: "A limit that is exceeded." },
     FieldViolationReason: {
       type: "string",
       description: "The reasons of invalid fields in this release.",
@@ -180,6 +192,7 @@ const DETAIL_TYPES = [
   { name: "google.rpc.ErrorInfo", has: "`reason`, `domain` and `metadata`" },
   { name: "google.rpc.BadRequest", has: "`field_violations`" },
   { name: "google.rpc.RetryInfo", has: "`retry_delay`" },
+  { name: "google.rpc.QuotaFailure", has: "`violations`: the limit that is exceeded" },
   { name: Batch.typeName, has: "the results of a batch import in which every item failed" },
 ].map(({ name, has }) => ({ type: `type.googleapis.com/${name}`, has }));
 

@@ -40,8 +40,8 @@ const ALWAYS_SET: ReadonlySet<string> = new Set([
   "SelfRevokeApiKeyResponse.revoke_time",
 ]);
 
-/** Messages with an enum that requests and responses share: they have one schema, whose enums are open. */
-const SHARED: ReadonlySet<string> = new Set(["RateLimit", "Quota"]);
+/** Messages with an enum that requests and responses contain: those of requests have a schema of their own, whose enums are closed. */
+const IN_BOTH: ReadonlySet<string> = new Set(["RateLimit", "Quota"]);
 
 /** The JSON Schemas of messages, gathered as `components.schemas` of the document. */
 export class Schemas {
@@ -54,7 +54,7 @@ export class Schemas {
 
   /** A reference to the schema of a message. */
   ref(message: DescMessage, direction: Direction): JsonObject {
-    const name = nameOf(message);
+    const name = nameOf(message) + (direction === "input" && IN_BOTH.has(message.name) ? "Input" : "");
     if (this.components[name] === undefined) {
       // There before it is whole, as messages may hold themselves.
       this.components[name] = {};
@@ -125,8 +125,7 @@ export class Schemas {
   #enum(field: DescField, desc: DescEnum, direction: Direction): JsonObject {
     const name = nameOf(desc);
     this.components[name] ??= this.#enumComponent(field, desc);
-    const isClosed = direction === "input" && !SHARED.has(field.parent.name);
-    return isClosed ? refTo(name) : openEnum(`A value of \`${name}\``, namesOf(desc));
+    return direction === "input" ? refTo(name) : openEnum(`A value of \`${name}\``, namesOf(desc));
   }
 
   /** A field that is required may not have the name for no value. */

@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { RateLimit } from "./api_key_pb.js";
+import type { Quota, RateLimit } from "./api_key_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -26,7 +26,7 @@ export declare type Actor = Message<"keyhold.v2alpha1.Actor"> & {
   actorId: string;
 
   /**
-   * The limits that all keys of the actor share: at most 8. A charge by name concerns the limits of this name of the key and of the actor.
+   * The rate limits that all keys of the actor share: at most 8. A charge by name concerns the limits of this name of the key and of the actor.
    *
    * @generated from field: repeated keyhold.v2alpha1.RateLimit rate_limits = 2;
    */
@@ -45,6 +45,13 @@ export declare type Actor = Message<"keyhold.v2alpha1.Actor"> & {
    * @generated from field: google.protobuf.Timestamp update_time = 4;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * The quotas that all keys of the actor share: at most 8. An update keeps what is used of a quota.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 5;
+   */
+  quotas: Quota[];
 };
 
 /**
@@ -87,11 +94,19 @@ export declare type ListActorsRequest = Message<"keyhold.v2alpha1.ListActorsRequ
   pageSize: number;
 
   /**
-   * The next_page_token of the previous page.
+   * The next_page_token of the previous page. filter must be the same.
    *
    * @generated from field: string page_token = 2;
    */
   pageToken: string;
+
+  /**
+   * An AIP-160 expression over actor_id, rate_limits and quotas (each by the name of a limit), create_time and update_time, such as
+   * `actor_id="team_*" AND NOT quotas:monthly`.
+   *
+   * @generated from field: string filter = 3;
+   */
+  filter: string;
 };
 
 /**
@@ -141,7 +156,7 @@ export declare type UpdateActorRequest = Message<"keyhold.v2alpha1.UpdateActorRe
   actor?: Actor | undefined;
 
   /**
-   * Must be rate_limits. If they are not set, the actor has none afterwards.
+   * Must list rate_limits, quotas or both. If one that is listed is not set, the actor has none afterwards.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 2;
    */
@@ -153,6 +168,40 @@ export declare type UpdateActorRequest = Message<"keyhold.v2alpha1.UpdateActorRe
  * Use `create(UpdateActorRequestSchema)` to create a new message.
  */
 export declare const UpdateActorRequestSchema: GenMessage<UpdateActorRequest>;
+
+/**
+ * AdjustActorQuotaRequest names a quota of an actor, and what to change.
+ *
+ * @generated from message keyhold.v2alpha1.AdjustActorQuotaRequest
+ */
+export declare type AdjustActorQuotaRequest = Message<"keyhold.v2alpha1.AdjustActorQuotaRequest"> & {
+  /**
+   * Identifier of the actor.
+   *
+   * @generated from field: string actor_id = 1;
+   */
+  actorId: string;
+
+  /**
+   * Name of the quota.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Tokens to add to what is used; negative: to subtract. What is used does not become negative, and may exceed the limit.
+   *
+   * @generated from field: int32 delta = 3;
+   */
+  delta: number;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.AdjustActorQuotaRequest.
+ * Use `create(AdjustActorQuotaRequestSchema)` to create a new message.
+ */
+export declare const AdjustActorQuotaRequestSchema: GenMessage<AdjustActorQuotaRequest>;
 
 /**
  * DeleteActorRequest names an actor.
@@ -224,6 +273,17 @@ export declare const ActorsService: GenService<{
   updateActor: {
     methodKind: "unary";
     input: typeof UpdateActorRequestSchema;
+    output: typeof ActorSchema;
+  },
+  /**
+   * Changes what is used of a quota of an actor in its current period. When the call returns, every server applies it. Returns NOT_FOUND if the
+   * actor has no quota of the name.
+   *
+   * @generated from rpc keyhold.v2alpha1.ActorsService.AdjustActorQuota
+   */
+  adjustActorQuota: {
+    methodKind: "unary";
+    input: typeof AdjustActorQuotaRequestSchema;
     output: typeof ActorSchema;
   },
   /**

@@ -139,6 +139,48 @@ export declare type Quota = Message<"keyhold.v2alpha1.Quota"> & {
 export declare const QuotaSchema: GenMessage<Quota>;
 
 /**
+ * PreviousSecret is a secret of an issued key that was replaced and is valid until its grace period ends.
+ *
+ * @generated from message keyhold.v2alpha1.PreviousSecret
+ */
+export declare type PreviousSecret = Message<"keyhold.v2alpha1.PreviousSecret"> & {
+  /**
+   * Its prefix and last four characters. Empty: replaced by an earlier release.
+   *
+   * @generated from field: string hint = 1;
+   */
+  hint: string;
+
+  /**
+   * When it was issued. Absent: replaced by an earlier release.
+   *
+   * @generated from field: google.protobuf.Timestamp create_time = 2;
+   */
+  createTime?: Timestamp | undefined;
+
+  /**
+   * When its grace period ends.
+   *
+   * @generated from field: google.protobuf.Timestamp expire_time = 3;
+   */
+  expireTime?: Timestamp | undefined;
+
+  /**
+   * When it, or a token derived from it, was last verified successfully since it was replaced, to the minute. Absent: never, or not yet
+   * recorded: a use is recorded within 15 s.
+   *
+   * @generated from field: google.protobuf.Timestamp last_used_time = 4;
+   */
+  lastUsedTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message keyhold.v2alpha1.PreviousSecret.
+ * Use `create(PreviousSecretSchema)` to create a new message.
+ */
+export declare const PreviousSecretSchema: GenMessage<PreviousSecret>;
+
+/**
  * ApiKey is a key of either kind. It never contains the secret, the raw key or a hash of it.
  *
  * @generated from message keyhold.v2alpha1.ApiKey
@@ -340,6 +382,21 @@ export declare type ApiKey = Message<"keyhold.v2alpha1.ApiKey"> & {
    * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 29;
    */
   quotas: Quota[];
+
+  /**
+   * The older secrets whose grace periods have not ended, the newest first: at most 16.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.PreviousSecret previous_secrets = 30;
+   */
+  previousSecrets: PreviousSecret[];
+
+  /**
+   * The address of the client that last used the key, as stated by the caller that verified it, such as `203.0.113.0/24`. Absent: unknown, or
+   * KEYHOLD_LAST_USED_ADDRESS is not set.
+   *
+   * @generated from field: optional string last_used_address = 31;
+   */
+  lastUsedAddress?: string | undefined;
 };
 
 /**

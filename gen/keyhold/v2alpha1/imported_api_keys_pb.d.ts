@@ -203,6 +203,14 @@ export declare type ImportedApiKey = Message<"keyhold.v2alpha1.ImportedApiKey"> 
    * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 29;
    */
   quotas: Quota[];
+
+  /**
+   * The address of the client that last used the key, as stated by the caller that verified it, such as `203.0.113.0/24`. Absent: unknown, or
+   * KEYHOLD_LAST_USED_ADDRESS is not set.
+   *
+   * @generated from field: optional string last_used_address = 31;
+   */
+  lastUsedAddress?: string | undefined;
 };
 
 /**

@@ -4,7 +4,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { IpRestriction, KeyStatus, Quota, RateLimit, RevocationReason } from "./api_key_pb.js";
+import type { IpRestriction, KeyStatus, PreviousSecret, Quota, RateLimit, RevocationReason } from "./api_key_pb.js";
 import type { FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 
 /**
@@ -195,6 +195,21 @@ export declare type IssuedApiKey = Message<"keyhold.v2alpha1.IssuedApiKey"> & {
    * @generated from field: repeated keyhold.v2alpha1.Quota quotas = 29;
    */
   quotas: Quota[];
+
+  /**
+   * The older secrets whose grace periods have not ended, the newest first: at most 16.
+   *
+   * @generated from field: repeated keyhold.v2alpha1.PreviousSecret previous_secrets = 30;
+   */
+  previousSecrets: PreviousSecret[];
+
+  /**
+   * The address of the client that last used the key, as stated by the caller that verified it, such as `203.0.113.0/24`. Absent: unknown, or
+   * KEYHOLD_LAST_USED_ADDRESS is not set.
+   *
+   * @generated from field: optional string last_used_address = 31;
+   */
+  lastUsedAddress?: string | undefined;
 };
 
 /**

@@ -13,7 +13,8 @@ import type { Timestamp } from "@bufbuild/protobuf/wkt";
 export declare const file_keyhold_v2alpha1_usage: GenFile;
 
 /**
- * QueryUsageRequest selects verifications, and says how to group them.
+ * QueryUsageRequest selects verifications, and says how to group them. With `limit`, or grouped by it, the response has units of limits: what the
+ * verifications that were admitted have cost by the limits of a name, of their key or its actor.
  *
  * @generated from message keyhold.v2alpha1.QueryUsageRequest
  */
@@ -62,7 +63,7 @@ export declare type QueryUsageRequest = Message<"keyhold.v2alpha1.QueryUsageRequ
   endTime?: Timestamp | undefined;
 
   /**
-   * What the counts are grouped by: `key`, `actor`, `outcome`. Empty: one count for each step.
+   * What the counts are grouped by: `key`, `actor`, `outcome` or `limit`. Empty: one count for each step.
    *
    * @generated from field: repeated string group_by = 7;
    */
@@ -89,6 +90,13 @@ export declare type QueryUsageRequest = Message<"keyhold.v2alpha1.QueryUsageRequ
    * @generated from field: string page_token = 10;
    */
   pageToken: string;
+
+  /**
+   * Units of the limits with this name, instead of counts of verifications. They have no outcome.
+   *
+   * @generated from field: string limit = 11;
+   */
+  limit: string;
 };
 
 /**
@@ -125,7 +133,7 @@ export declare type QueryUsageResponse = Message<"keyhold.v2alpha1.QueryUsageRes
 export declare const QueryUsageResponseSchema: GenMessage<QueryUsageResponse>;
 
 /**
- * UsageCount is how often keys were verified.
+ * UsageCount is how often keys were verified, or what that has cost by limits.
  *
  * @generated from message keyhold.v2alpha1.UsageCount
  */
@@ -159,11 +167,25 @@ export declare type UsageCount = Message<"keyhold.v2alpha1.UsageCount"> & {
   outcome: string;
 
   /**
-   * The number of verifications.
+   * The number of verifications. 0 in a count of units.
    *
    * @generated from field: int64 count = 5;
    */
   count: bigint;
+
+  /**
+   * The name of the limits. Empty unless grouped by limit.
+   *
+   * @generated from field: string limit = 6;
+   */
+  limit: string;
+
+  /**
+   * The units of the limits. 0 in a count of verifications.
+   *
+   * @generated from field: int64 units = 7;
+   */
+  units: bigint;
 };
 
 /**
@@ -269,7 +291,7 @@ export declare type KeyUsage = Message<"keyhold.v2alpha1.KeyUsage"> & {
 export declare const KeyUsageSchema: GenMessage<KeyUsage>;
 
 /**
- * UsageService reads how often keys were verified, by hour and outcome. Counts of the last 15 seconds may be missing. Callers that are
+ * UsageService reads how often keys were verified, by hour and outcome, and what that has cost by their limits. Counts of the last 15 seconds may be missing. Callers that are
  * restricted to actors see the keys of their actors only.
  *
  * @generated from service keyhold.v2alpha1.UsageService

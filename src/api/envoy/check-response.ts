@@ -29,9 +29,10 @@ class Pass {
     this.#headersToRemove = headersToRemove;
   }
 
-  /** Headers that are removed depend on the request. */
+  /** Headers that are removed depend on the request, and states of limits on the call. */
   get answers() {
-    return this.#headersToRemove.length === 0 ? this.#decision.answers : undefined;
+    const { answers, limitHeaders = NO_HEADERS } = this.#decision;
+    return this.#headersToRemove.length === 0 && limitHeaders.length === 0 ? answers : undefined;
   }
 
   get status() {
@@ -40,7 +41,9 @@ class Pass {
 
   get httpResponse() {
     const headers = this.#decision.headers.filter(([name]) => name.startsWith(IDENTITY_PREFIX)).map(option);
-    return { case: "okResponse" as const, value: { headers, headersToRemove: this.#headersToRemove } };
+    const responseHeadersToAdd = (this.#decision.limitHeaders ?? NO_HEADERS).map(option);
+    const value = { headers, headersToRemove: this.#headersToRemove, responseHeadersToAdd };
+    return { case: "okResponse" as const, value };
   }
 
   get dynamicMetadata() {
@@ -48,6 +51,8 @@ class Pass {
     return identity && metadataOf(identity);
   }
 }
+
+const NO_HEADERS: readonly HeaderField[] = [];
 
 /** `x-keyhold-…` in every spelling that CGI or WSGI give the same name. */
 const SPOOFED = /^x[^a-z0-9]keyhold[^a-z0-9]/;

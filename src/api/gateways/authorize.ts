@@ -1,9 +1,11 @@
 import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
 import type { Principal } from "../../domain/principal.ts";
+import type { LimitStatus } from "../../domain/rate-limit.ts";
 import { invalid, type Valid, type Verdict } from "../../domain/verdict.ts";
 import { andThen, type MaybePromise } from "../../lib/maybe-promise.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { type CredentialPlace, type CredentialSource, findCredential } from "../../lib/request-credential.ts";
+import { limitFields } from "../limit-fields.ts";
 import { logVerdict } from "../log-fields.ts";
 import type { ApiContext } from "../row.ts";
 import type { Call } from "../rpc.ts";
@@ -27,6 +29,8 @@ export interface GatewaySettings {
 export type Authorize = ReturnType<typeof authorizeBy>;
 
 const TOO_LONG = invalid("INVALID_FORMAT", "the credential is too long");
+
+const NO_LIMITS: readonly LimitStatus[] = [];
 
 const MISSING = memoizable({ verdict: "MISSING" });
 const MALFORMED = memoizable({ verdict: "MALFORMED" });
@@ -72,6 +76,10 @@ class Allowed implements GatewayDecision {
 
   get identity() {
     return identityOf(this.#verdict, this.#metadata);
+  }
+
+  get limitHeaders() {
+    return Object.entries(limitFields(this.#verdict.limits ?? NO_LIMITS));
   }
 
   get headers() {

@@ -10,7 +10,7 @@ import {
 } from "../../domain/verdict.ts";
 import { memoizable } from "../../lib/memoize.ts";
 import { ERROR_DOMAIN, toConnectError } from "../errors.ts";
-import { denies, limitFields, retryAfterSeconds } from "../limit-fields.ts";
+import { denies, limitFields, retryAfterOf } from "../limit-fields.ts";
 import type { GatewayIdentity, HeaderField } from "./identity-headers.ts";
 
 /** What a gateway does with a request, in the terms of HTTP. */
@@ -19,6 +19,8 @@ export interface GatewayDecision {
   readonly status: GatewayStatus;
   /** Names in lower case. The values are visible ASCII and spaces. */
   readonly headers: readonly HeaderField[];
+  /** For the client in any case: the states of the limits of a credential that is accepted. They differ by call, so no encoded answer has them. */
+  readonly limitHeaders?: readonly HeaderField[];
   /** Set for 200 only. */
   readonly identity?: GatewayIdentity;
   /** JSON of an error (AIP-193); empty for 200. */
@@ -98,14 +100,15 @@ export function rejected(verdict: Invalid, requiredScopes: readonly string[]): G
 }
 
 /** Returns the decision for a credential whose limit is exceeded (RFC 6585 §4). */
-function limited({ reason, message, limits = [] }: Invalid): GatewayDecision {
-  const seconds = retryAfterSeconds(limits);
+function limited({ reason, message, limits = [], denial }: Invalid): GatewayDecision {
+  const seconds = denial?.retryAfter ?? retryAfterOf(limits);
+  const exceeded = limits.filter(denies).map(({ limit }) => ({ subject: `limit:${limit.name}`, description: message }));
   const headers: HeaderField[] = [["retry-after", `${seconds}`], ...Object.entries(limitFields(limits))];
   const details = [
     { "@type": "type.googleapis.com/google.rpc.RetryInfo", retry_delay: `${seconds}s` },
     {
       "@type": "type.googleapis.com/google.rpc.QuotaFailure",
-      violations: limits.filter(denies).map(({ limit }) => ({ subject: `limit:${limit.name}`, description: message })),
+      violations: denial?.quota === undefined ? exceeded : [denial.quota],
     },
   ];
   return deny({ status: 429, reason: "RATE_LIMITED", message, metadata: errorCodeOf(reason), headers, details });

@@ -2,13 +2,19 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { FieldMask } from "@bufbuild/protobuf/wkt";
 import { ActorSchema, type ActorsService, type Actor as WireActor } from "../../../gen/keyhold/v2alpha1/actors_pb.js";
 import type { Actor, ActorUpdate } from "../../actors/actor.ts";
-import { deleteActor, getActor, listActors, parseActorsPage, updateActor } from "../../actors/actors.ts";
+import {
+  adjustActorQuota,
+  deleteActor,
+  getActor,
+  listActors,
+  parseActorsPage,
+  updateActor,
+} from "../../actors/actors.ts";
 import { checkAll, invalidArgument } from "../../domain/errors.ts";
-import { checkRateLimits } from "../../domain/rate-limit.ts";
 import { pageSizeOf } from "../../paging/page-request.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { timestamp } from "./key-resources.ts";
-import { rateLimitInputs, rateLimits } from "./rate-limits.ts";
+import { checkLimits, quotas, rateLimits } from "./rate-limits.ts";
 import { maskedUpdate } from "./update-mask.ts";
 
 export const actors: ServiceRows<typeof ActorsService> = {
@@ -49,6 +55,15 @@ export const actors: ServiceRows<typeof ActorsService> = {
     policy: "keyhold:keys.update",
     idempotency: "idempotent",
   },
+  adjustActorQuota: {
+    implement:
+      ({ actors }) =>
+      ({ actorId, name: quota, delta }) =>
+      async (principal) =>
+        actorMessage(await adjustActorQuota(actors, principal, actorId, { quota, delta })),
+    policy: "keyhold:keys.update",
+    idempotency: "none",
+  },
   deleteActor: {
     implement:
       ({ actors }) =>
@@ -67,15 +82,16 @@ function requireActorId(actorId: string): void {
 }
 
 function readUpdate(actor: WireActor, mask: FieldMask | undefined): ActorUpdate {
-  const { rateLimits = [] } = maskedUpdate<typeof ActorSchema, Pick<WireActor, "rateLimits">>(mask, ActorSchema, actor);
-  return { rateLimits: checkRateLimits(rateLimitInputs(rateLimits), "actor.rate_limits") };
+  const masked = maskedUpdate<typeof ActorSchema, Pick<WireActor, "rateLimits" | "quotas">>(mask, ActorSchema, actor);
+  return checkLimits(masked, "actor.");
 }
 
-function actorMessage({ actorId, createTime, updateTime, ...limits }: Actor): MessageInitShape<typeof ActorSchema> {
+function actorMessage(actor: Actor): MessageInitShape<typeof ActorSchema> {
   return {
-    actorId,
-    rateLimits: rateLimits(limits.rateLimits),
-    createTime: timestamp(createTime),
-    updateTime: timestamp(updateTime),
+    actorId: actor.actorId,
+    rateLimits: rateLimits(actor.rateLimits),
+    quotas: quotas(actor.quotas),
+    createTime: timestamp(actor.createTime),
+    updateTime: timestamp(actor.updateTime),
   };
 }

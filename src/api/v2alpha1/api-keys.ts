@@ -15,6 +15,7 @@ import { keyNotFound } from "../../keys/rejection.ts";
 import { revokeKey } from "../../keys/revoke.ts";
 import { andThen } from "../../lib/maybe-promise.ts";
 import { logFieldsOf, logVerdict, logVerdicts } from "../log-fields.ts";
+import { requireAdmitted } from "../own-limits.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { checkOf } from "../rules.ts";
 import { bulkDisableApiKeys, bulkRevokeApiKeys, controlOf } from "./bulk-changes.ts";
@@ -37,6 +38,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
         const derivation = parseDerivation(input, derive.limits);
         return (principal, call) =>
           andThen(verifyStrictly(principal, credential, FOR_DERIVATION), (parent) => {
+            requireAdmitted(parent, call.log);
             call.log.add(logFieldsOf(parent));
             return andThen(
               deriveToken(derive, credential, parent, derivation),
@@ -56,6 +58,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
       (request) =>
       (principal, call) =>
         andThen(verify(principal, request.credential, cacheModeOf(call), request), (verdict) => {
+          requireAdmitted(verdict, call.log);
           logVerdict(call.log, verdict);
           return verificationOf(verdict, issuer);
         }),

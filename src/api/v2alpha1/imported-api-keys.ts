@@ -22,6 +22,7 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
       },
     policy: "keyhold:keys.import",
     idempotency: "request_id",
+    imports: () => 1,
     keyId: (_, { keyId }) => keyId,
   },
   // Logs its keys itself, because there may be many.
@@ -30,6 +31,7 @@ export const importedApiKeys: ServiceRows<typeof ImportedApiKeysService> = {
     policy: "keyhold:keys.import",
     idempotency: "request_id",
     maxRequestBytes: 4 * 2 ** 20,
+    imports: ({ requests }) => requests.length,
     cost: ({ requests }) => costOfItems(requests.length),
   },
   getImportedApiKey: getRow("imported", importedApiKey),

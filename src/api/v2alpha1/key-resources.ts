@@ -9,7 +9,7 @@ import {
 import type { RevokeApiKeyResponseSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { ImportedApiKeySchema } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import type { IssuedApiKeySchema } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
-import { type ApiKey, statusAt } from "../../domain/key.ts";
+import { type ApiKey, isExpired, type PreviousSecret, statusAt } from "../../domain/key.ts";
 import { KEY_KIND } from "./enums.ts";
 import { quotas, rateLimits } from "./rate-limits.ts";
 
@@ -34,6 +34,7 @@ function commonFields(key: ApiKey, now: number) {
     updateTime: timestamp(key.updateTime),
     expireTime: timestamp(key.expireTime),
     lastUsedTime: timestamp(key.lastUsedTime),
+    lastUsedAddress: key.lastUsedAddress ?? undefined,
     revokeTime: timestamp(key.revokeTime),
     revocationReason: key.revocationReason === null ? undefined : RevocationReason[key.revocationReason],
     revocationDescription: key.revocationDescription ?? undefined,
@@ -57,10 +58,20 @@ function adoptionFields({ hashAlgorithm, adoptBeforeTime, adoptTime }: ApiKey) {
   };
 }
 
+function previousSecret({ hint, createTime, expireTime, lastUsedTime }: PreviousSecret) {
+  return {
+    hint: hint ?? "",
+    createTime: timestamp(createTime),
+    expireTime: timestamp(expireTime),
+    lastUsedTime: timestamp(lastUsedTime),
+  };
+}
+
 export function issuedApiKey(key: ApiKey, now: number): MessageInitShape<typeof IssuedApiKeySchema> {
   return {
     ...commonFields(key, now),
     rotateTime: timestamp(key.rotateTime),
+    previousSecrets: key.previousSecrets.filter((secret) => !isExpired(secret, now)).map(previousSecret),
     restrictedToActorIds: [...(key.restrictedToActorIds ?? [])],
   };
 }

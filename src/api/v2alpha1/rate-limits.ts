@@ -10,7 +10,16 @@ import {
   type RateLimit as WireRateLimit,
 } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import type { LimitStatusSchema } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import type { LimitStatus, Quota, QuotaInput, RateLimit, RateLimitInput } from "../../domain/rate-limit.ts";
+import { checkAll } from "../../domain/errors.ts";
+import {
+  checkQuotas,
+  checkRateLimits,
+  type LimitStatus,
+  type Quota,
+  type QuotaInput,
+  type RateLimit,
+  type RateLimitInput,
+} from "../../domain/rate-limit.ts";
 import { quotaPeriod } from "./enums.ts";
 
 /** The precision of `reset_time`. */
@@ -38,6 +47,24 @@ export function limitInputs(request: {
   readonly quotas: readonly WireQuota[];
 }) {
   return { rateLimits: rateLimitInputs(request.rateLimits), quotas: quotaInputs(request.quotas) };
+}
+
+/**
+ * Returns the limits of an update, those that it sets; null: the key or actor has none afterwards. Throws `INVALID_ARGUMENT` with every invalid
+ * field, whose names begin with `path`.
+ */
+export function checkLimits(
+  { rateLimits, quotas }: { readonly rateLimits?: readonly WireRateLimit[]; readonly quotas?: readonly WireQuota[] },
+  path: string,
+) {
+  const [newLimits, newQuotas] = checkAll(
+    () => rateLimits && checkRateLimits(rateLimitInputs(rateLimits), `${path}rate_limits`),
+    () => quotas && checkQuotas(quotaInputs(quotas), `${path}quotas`),
+  );
+  return {
+    ...(newLimits !== undefined && { rateLimits: newLimits }),
+    ...(newQuotas !== undefined && { quotas: newQuotas }),
+  };
 }
 
 /** Returns the quotas of a key as messages. */

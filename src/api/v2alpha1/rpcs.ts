@@ -9,11 +9,13 @@ import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_k
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { UsageService } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
+import { isForChanges } from "../../domain/admin-scopes.ts";
 import { KeyholdError } from "../../domain/errors.ts";
 import type { Principal } from "../../domain/principal.ts";
-import { type MaybePromise, recover } from "../../lib/maybe-promise.ts";
+import { andThen, type MaybePromise, recover } from "../../lib/maybe-promise.ts";
 import type {
   ApiContext,
+  Handler,
   Implementation,
   RpcRow,
   ServiceRows,
@@ -74,7 +76,7 @@ export function implementRpcs(context: ApiContext): Implementation[] {
   return [...ROWS].flatMap(([method, row]) => {
     if (method.methodKind !== "unary") return [];
     const { implement, ...rest } = row as TableRow;
-    const handler = implement(context);
+    const handler = limitingChanges(implement(context), rest, context);
     // No call that may answer from the cache is denied by its handler.
     const reporting = rest.mayAnswerFromCache ? handler : reportingDenials(handler, context);
     return [{ ...rest, method: method as DescMethodUnary, handler: reporting }];
@@ -89,6 +91,20 @@ export function implementStreams(context: ApiContext): StreamImplementation[] {
     const handler = reportingDenials(implement(context), context);
     return [{ ...rest, method: method as DescMethodServerStreaming, handler }];
   });
+}
+
+/** A revocation or disabling of one key is never denied: it must not wait in an incident. */
+function limitingChanges(
+  handler: Handler<DescMethodUnary>,
+  { policy, idempotency, isReserved, imports }: RpcRow,
+  { admitChange }: Pick<ApiContext, "admitChange">,
+): Handler<DescMethodUnary> {
+  if (!isForChanges(policy) || idempotency === "no side effects" || isReserved === true) return handler;
+  return (request) => {
+    const execute = handler(request);
+    const [limit, cost] = imports === undefined ? (["changes", 1] as const) : (["imports", imports(request)] as const);
+    return (principal, call) => andThen(admitChange(limit, principal, cost), () => execute(principal, call));
+  };
 }
 
 function reportingDenials<Request, Rest extends readonly unknown[], Response>(

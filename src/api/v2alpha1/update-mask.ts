@@ -12,11 +12,10 @@ import {
 import { type ExpiryInput, parseExpiry } from "../../domain/expiry.ts";
 import { checkIpRestriction, type IpRestriction } from "../../domain/ip-restriction.ts";
 import { type KeyKind, parseKeyId } from "../../domain/key.ts";
-import { checkQuotas, checkRateLimits } from "../../domain/rate-limit.ts";
 import { checkUpdate, type UpdateInput } from "../../keys/update.ts";
 import { memoizeByIdentity } from "../../lib/memoize.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import { quotaInputs, rateLimitInputs } from "./rate-limits.ts";
+import { checkLimits } from "./rate-limits.ts";
 
 const derived = new WeakSet<FieldMask>();
 
@@ -70,18 +69,16 @@ export function readUpdate<S extends DescMessage>(
 function toUpdate(masked: MaskedFields, path: string): UpdateInput {
   const { ttl, expireTime, ipRestriction, rateLimits, quotas, ...fields } = masked;
   const hasExpiry = "ttl" in masked || "expireTime" in masked;
-  const [expiry, allowedCidrs, newLimits, newQuotas] = checkAll(
+  const [expiry, allowedCidrs, limits] = checkAll(
     () => parseExpiry({ ttl, expireTime }, path),
     () => checkIpRestriction(ipRestriction, `${path}ip_restriction`),
-    () => rateLimits && checkRateLimits(rateLimitInputs(rateLimits), `${path}rate_limits`),
-    () => quotas && checkQuotas(quotaInputs(quotas), `${path}quotas`),
+    () => checkLimits({ rateLimits, quotas }, path),
   );
   return {
     ...fields,
     ...(hasExpiry && { expiry }),
     ...("ipRestriction" in masked && { allowedCidrs }),
-    ...(newLimits !== undefined && { rateLimits: newLimits }),
-    ...(newQuotas !== undefined && { quotas: newQuotas }),
+    ...limits,
   };
 }
 

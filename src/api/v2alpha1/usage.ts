@@ -3,7 +3,7 @@ import { type Timestamp, timestampDate } from "@bufbuild/protobuf/wkt";
 import type { UsageCountSchema, UsageService } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
 import { getKey } from "../../keys/read.ts";
 import { pageSizeOf } from "../../paging/page-request.ts";
-import type { UsageCount } from "../../usage/query.ts";
+import { isOfUnits, type UsageCount } from "../../usage/query.ts";
 import { parseKeyUsageRequest, parseUsageRequest, queryUsage, readKeyUsage } from "../../usage/usage.ts";
 import { costOfItems, type ServiceRows } from "../row.ts";
 import { keyKind } from "./enums.ts";
@@ -20,7 +20,8 @@ export const usage: ServiceRows<typeof UsageService> = {
         const query = parseUsageRequest(usage, { ...request, ...period, kind: keyKind(kind) });
         return async (principal) => {
           const { items, nextPageToken } = await queryUsage(usage, principal, query);
-          return { usageCounts: items.map(usageCount), nextPageToken };
+          const amount = isOfUnits(query.query) ? "units" : "count";
+          return { usageCounts: items.map(usageCountIn(amount)), nextPageToken };
         };
       },
     policy,
@@ -42,7 +43,7 @@ export const usage: ServiceRows<typeof UsageService> = {
           const valid = sum(counts.filter(({ outcome }) => outcome === "VALID"));
           return {
             ...{ keyId: query.keyId, startTime: timestamp(query.startTime), endTime: timestamp(query.endTime) },
-            ...{ validCount: valid, rejectedCount: total - valid, usageCounts: counts.map(usageCount) },
+            ...{ validCount: valid, rejectedCount: total - valid, usageCounts: counts.map(usageCountIn("count")) },
           };
         };
       },
@@ -60,9 +61,11 @@ function sum(counts: readonly UsageCount[]): bigint {
   return BigInt(counts.reduce((total, { count }) => total + count, 0));
 }
 
-function usageCount({ time, keyId, actorId, outcome, count }: UsageCount): MessageInitShape<typeof UsageCountSchema> {
-  return {
+/** Returns a function that makes a message with the number in this field. */
+function usageCountIn(amount: "count" | "units") {
+  return ({ time, keyId, actorId, outcome, limit, count }: UsageCount): MessageInitShape<typeof UsageCountSchema> => ({
     startTime: timestamp(time),
-    ...{ keyId: keyId ?? "", actorId: actorId ?? "", outcome: outcome ?? "", count: BigInt(count) },
-  };
+    ...{ keyId: keyId ?? "", actorId: actorId ?? "", outcome: outcome ?? "", limit: limit ?? "" },
+    [amount]: BigInt(count),
+  });
 }

@@ -8,7 +8,13 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { chargedLimits, type LimitStatus } from "../../domain/rate-limit.ts";
 import { errorSize, responseSize } from "../../domain/response-size.ts";
-import { type Valid, type Verdict, verificationErrorOf } from "../../domain/verdict.ts";
+import {
+  type EncodedAnswers,
+  type Invalid,
+  type Valid,
+  type Verdict,
+  verificationErrorOf,
+} from "../../domain/verdict.ts";
 import type { JsonObject } from "../../lib/json.ts";
 import type { CacheMode } from "../../verify/reader.ts";
 import type { Call } from "../rpc.ts";
@@ -29,31 +35,25 @@ function nameOf(directive: string): string {
   return name.trim();
 }
 
-/** A response, with the states of limits as they are encoded on the fast path. */
-type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema> & {
+/** A response, with what the fast path encodes in its own way. */
+export type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema> & {
   readonly limitStates?: readonly LimitStatus[];
+  /** The response to the credential, if it were accepted. */
+  readonly accepted?: Verification;
 };
 
 /** Returns the response to a verdict, which says why a credential is invalid, and nothing about its key. */
 export function verificationOf(verdict: Verdict, issuer: string): Verification {
   if (verdict.valid) return new ValidResponse(verdict, issuer);
-  const { reason, message, isStale, missingScopes = [], limits = [], credential } = verdict;
-  const errorCode = VerificationError[verificationErrorOf(reason)];
-  const rejection = { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
-  if (credential === undefined || (missingScopes.length === 0 && limits.length === 0)) return rejection;
+  const { missingScopes = [], limits = [], credential } = verdict;
   // With the identity, so that the caller can answer 403 or 429 and log who it was.
-  const { keyId, actorId, scopes, metadata, status, expireTime, credentialType, claims } = new ValidResponse(
-    credential,
-    issuer,
-  );
-  const identity = { keyId, actorId, scopes, metadata, status, expireTime, issuer, credentialType, claims };
-  return {
-    ...identity,
-    ...rejection,
-    missingScopes: [...missingScopes],
-    limits: limitStatuses(limits),
-    limitStates: limits,
-  };
+  const hasIdentity = credential !== undefined && (missingScopes.length > 0 || limits.length > 0);
+  return hasIdentity ? new DeniedResponse(verdict, credential, issuer) : rejection(verdict);
+}
+
+function rejection({ reason, message, isStale }: Invalid) {
+  const errorCode = VerificationError[verificationErrorOf(reason)];
+  return { isValid: false, errorCode, errorMessage: message, ...(isStale && { stale: true }) };
 }
 
 /** Returns an upper bound of the size of a response in Protobuf. */
@@ -77,7 +77,7 @@ function keySize(credential: Valid): number {
 
 /** The response to a valid credential. Its fields are read on use: with an encoded answer none is. */
 class ValidResponse {
-  readonly isValid = true;
+  readonly isValid: boolean = true;
   readonly status = KeyStatus.ACTIVE;
   readonly issuer: string;
   readonly #verdict: Valid;
@@ -87,7 +87,7 @@ class ValidResponse {
     this.issuer = issuer;
   }
 
-  get answers() {
+  get answers(): EncodedAnswers | undefined {
     return this.#verdict.answers;
   }
 
@@ -129,6 +129,38 @@ class ValidResponse {
   }
 
   get stale() {
+    return this.#verdict.isStale;
+  }
+}
+
+/** The response to a credential that lacks scopes, or whose limits are exceeded. */
+class DeniedResponse extends ValidResponse {
+  override readonly isValid = false;
+  readonly errorCode: VerificationError;
+  readonly errorMessage: string;
+  readonly missingScopes: string[];
+  readonly accepted: ValidResponse;
+  readonly #verdict: Invalid;
+
+  constructor(verdict: Invalid, credential: Valid, issuer: string) {
+    super(credential, issuer);
+    this.#verdict = verdict;
+    this.accepted = new ValidResponse(credential, issuer);
+    this.errorCode = VerificationError[verificationErrorOf(verdict.reason)];
+    this.errorMessage = verdict.message;
+    this.missingScopes = [...(verdict.missingScopes ?? [])];
+  }
+
+  /** Those of the credential are not its own. */
+  override get answers() {
+    return undefined;
+  }
+
+  override get limitStates() {
+    return this.#verdict.limits ?? [];
+  }
+
+  override get stale() {
     return this.#verdict.isStale;
   }
 }

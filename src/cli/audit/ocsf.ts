@@ -14,7 +14,7 @@ const OTHER = 99;
 /** Ids of activities by the verb of an action. A call that was denied may have been any. */
 const ACTIVITIES: Readonly<Record<string, number>> = {
   ...{ denied: 0, issued: 1, imported: 1, created: 1, deleted: 4, truncated: 4, pruned: 4 },
-  ...{ expiring: OTHER, expired: OTHER, checkpoint: OTHER },
+  ...{ expiring: OTHER, expired: OTHER, exceeded: OTHER, checkpoint: OTHER },
 };
 
 /** Every other action changes something. */

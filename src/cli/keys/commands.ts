@@ -12,6 +12,7 @@ import {
   timeOption,
   ttlOption,
   wholeNumber,
+  withAdjustment,
   withCredential,
   withKeyFields,
   withOutput,
@@ -109,11 +110,16 @@ function addKeyCommands(keys: Command): void {
     .description("replace the secret of an issued key and print the new secret; it is shown only once")
     .argument("<key_id>")
     .option("--grace-period <duration>", "how long the old secret remains valid, such as 24h (default: 0)")
+    .option(
+      "--wait-idle <duration>",
+      "after printing the new secret, wait until the old secret has not been used for this long, such as 24h, and end its grace period",
+    )
     .action(async (keyId, options) => (await import("./create.ts")).rotate(keyId, options));
   keys
     .command("end-grace")
     .description("make all older secrets of an issued key invalid now, although their grace periods have not ended")
     .argument("<key_id>")
+    .option("--wait-idle <duration>", "wait until no older secret has been used for this long, such as 24h")
     .action(async (keyId, options) => (await import("./manage.ts")).endGrace(keyId, options));
   withCredential(keys.command("revoke"), "with --self: ")
     .description("permanently revoke an issued or imported key, and every token derived from it")
@@ -142,14 +148,9 @@ function addKeyCommands(keys: Command): void {
     .description("show the rate limits and quotas of a key and of its actor, and what is left of them")
     .argument("<key_id>")
     .action(async (keyId, options) => (await import("./manage.ts")).limits(keyId, options));
-  keys
-    .command("adjust-quota")
-    .description("change what is used of a quota in its current period")
-    .argument("<key_id>")
-    .argument("<name>", "name of the quota")
-    .addOption(new Option("--add <count>", "verifications to add").argParser(positiveInteger).conflicts("subtract"))
-    .option("--subtract <count>", "verifications to subtract", positiveInteger)
-    .action(async (keyId, name, options) => (await import("./manage.ts")).adjustQuota(keyId, name, options));
+  withAdjustment(keys.command("adjust-quota").argument("<key_id>")).action(async (keyId, name, options) =>
+    (await import("./manage.ts")).adjustQuota(keyId, name, options),
+  );
   keys
     .command("delete")
     .description("delete an imported key; its raw key can then be imported again")
@@ -234,7 +235,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   limits: [`keyhold keys limits ${KEY_ID}`],
   "adjust-quota": [`keyhold keys adjust-quota ${KEY_ID} monthly --subtract 500`],
-  rotate: [`keyhold keys rotate ${KEY_ID} --grace-period 24h --out ci.secret`],
+  rotate: [
+    `keyhold keys rotate ${KEY_ID} --grace-period 24h --out ci.secret`,
+    `keyhold keys rotate ${KEY_ID} --grace-period 7d --wait-idle 24h --out ci.secret`,
+  ],
+  "end-grace": [`keyhold keys end-grace ${KEY_ID} --wait-idle 24h`],
   revoke: [
     `keyhold keys revoke ${KEY_ID} --reason key-compromise`,
     `keyhold keys revoke ${KEY_ID} --include-descendants --reason key-compromise`,

@@ -9,6 +9,7 @@ import { note } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { writeMessage } from "../rest-json.ts";
 import { outputSecret, type SecretOptions } from "../secret-output.ts";
+import { assertWaitFits, endGraceWhenIdle } from "./wait-idle.ts";
 
 export interface NewKeyOptions extends RemoteOptions {
   readonly name: string;
@@ -87,12 +88,15 @@ function fieldsOf({ name, actor, scope = [], ttl, expireTime, allowIp, metadata 
   };
 }
 
-type RotateOptions = RemoteOptions & SecretOptions & { readonly gracePeriod?: string };
+type RotateOptions = RemoteOptions & SecretOptions & { readonly gracePeriod?: string; readonly waitIdle?: string };
 
-export async function rotate(keyId: string, { gracePeriod, ...options }: RotateOptions): Promise<void> {
+/** Rotates a key. With `waitIdle`, the new secret is printed before the wait. */
+export async function rotate(keyId: string, { gracePeriod, waitIdle, ...options }: RotateOptions): Promise<void> {
+  if (waitIdle !== undefined) assertWaitFits({ waitIdle, gracePeriod });
   const { issuedApiKeys } = await openRemote(options);
   await outputSecret(options, async () => {
     const answer = await issuedApiKeys.rotateIssuedApiKey({ keyId, gracePeriod });
     return { secret: answer.secret, answer, record: answer.issuedApiKey ?? answer };
   });
+  if (waitIdle !== undefined) await endGraceWhenIdle(keyId, { ...options, waitIdle });
 }

@@ -4,11 +4,12 @@ import { RevocationReason } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { invalidArgument, KeyholdError } from "../../domain/errors.ts";
 import { isJsonObject } from "../../lib/json.ts";
 import { type CredentialOptions, readCredential } from "../credential-input.ts";
-import { ipRestrictionTo } from "../options.ts";
+import { type AdjustmentOptions, deltaOf, ipRestrictionTo } from "../options.ts";
 import { tableText, write, writeJson, writeObject } from "../output.ts";
 import { openRemote, type RemoteOptions } from "../remote.ts";
 import { restJson, writeMessage } from "../rest-json.ts";
 import type { NewKeyOptions } from "./create.ts";
+import { endGraceWhenIdle, type WaitOptions } from "./wait-idle.ts";
 
 export async function get(keyId: string, options: RemoteOptions): Promise<void> {
   const { apiKeys } = await openRemote(options);
@@ -74,15 +75,10 @@ export async function enable(keyId: string, options: RemoteOptions): Promise<voi
   await writeMessage(await apiKeys.enableApiKey({ keyId }), options);
 }
 
-interface AdjustOptions extends RemoteOptions {
-  readonly add?: number;
-  readonly subtract?: number;
-}
+type AdjustOptions = RemoteOptions & AdjustmentOptions;
 
 export async function adjustQuota(keyId: string, name: string, options: AdjustOptions): Promise<void> {
-  const { add = 0, subtract = 0 } = options;
-  const delta = add - subtract;
-  if (delta === 0) throw invalidArgument("--add", "is required unless --subtract is set");
+  const delta = deltaOf(options);
   const { apiKeys } = await openRemote(options);
   await writeMessage(await apiKeys.adjustQuota({ keyId, name, delta }), options);
 }
@@ -101,9 +97,13 @@ export async function limits(keyId: string, options: RemoteOptions): Promise<voi
   await write([tableText(cells, ["LIMIT", "QUOTA", "REMAINING", "RESET"])]);
 }
 
-export async function endGrace(keyId: string, options: RemoteOptions): Promise<void> {
-  const { issuedApiKeys } = await openRemote(options);
-  await writeMessage(await issuedApiKeys.endGracePeriod({ keyId }), options);
+export async function endGrace(keyId: string, options: Partial<WaitOptions>): Promise<void> {
+  const { waitIdle, ...remote } = options;
+  const { issuedApiKeys } = await openRemote(remote);
+  const key = await (waitIdle === undefined
+    ? issuedApiKeys.endGracePeriod({ keyId })
+    : endGraceWhenIdle(keyId, { ...remote, waitIdle }));
+  if (key !== undefined) await writeMessage(key, remote);
 }
 
 export async function deleteKey(keyId: string, options: RemoteOptions): Promise<void> {

@@ -2,6 +2,7 @@ import { type Timestamp, timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { UsageCount } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
 import { parseKeyId } from "../../domain/key.ts";
 import type { JsonObject } from "../../lib/json.ts";
+import { type Dimension, isOfUnits } from "../../usage/query.ts";
 import { timeOf } from "../audit/selection.ts";
 import { note, tableText, write } from "../output.ts";
 import { type PageRequest, pagesOf } from "../pages.ts";
@@ -11,9 +12,10 @@ import { restJson, writeList } from "../rest-json.ts";
 interface UsageOptions extends RemoteOptions {
   readonly actor?: string;
   readonly outcome?: string;
+  readonly units?: string;
   readonly since?: string;
   readonly until?: string;
-  readonly by?: readonly string[];
+  readonly by?: readonly Dimension[];
   readonly step?: string;
   readonly limit: number;
   readonly csv?: true;
@@ -23,10 +25,10 @@ const PAGE_SIZE = 1_000;
 
 /** Prints the usage of a key, or of all keys, as a table with bars, JSON or CSV. */
 export async function usage(key: string | undefined, options: UsageOptions): Promise<void> {
-  const { actor: actorId, outcome, since = "24h", until, csv, limit } = options;
-  const { by = [key === undefined ? "key" : "outcome"], step } = options;
+  const { actor: actorId, outcome, units, since = "24h", until, csv, limit } = options;
+  const { by = [key === undefined ? "key" : units === undefined ? "outcome" : "limit"], step } = options;
   const query = {
-    ...{ actorId, outcome, step, groupBy: [...by] },
+    ...{ actorId, outcome, limit: units, step, groupBy: [...by] },
     keyId: key && parseKeyId(key, "key_id"),
     startTime: timestampOf("--since", since),
     ...(until !== undefined && { endTime: timestampOf("--until", until) }),
@@ -38,7 +40,7 @@ export async function usage(key: string | undefined, options: UsageOptions): Pro
   };
   const paging = csv ? { pageSize: PAGE_SIZE } : { pageSize: PAGE_SIZE, limit };
   const pages = pagesOf(read, paging);
-  const fields = fieldsOf(by, step);
+  const fields = fieldsOf(by, step, isOfUnits({ limit: units, groupBy: by }) ? "units" : "count");
   if (csv) return writeCsv(pages, fields);
   if (options.json) return writeList(pages, {}, "", options);
   return writeTable(pages, fields);
@@ -48,16 +50,18 @@ function timestampOf(option: string, text: string): Timestamp {
   return timestampFromDate(new Date(timeOf(option, text)));
 }
 
-type Field = "start_time" | "key_id" | "actor_id" | "outcome" | "count";
+type Amount = "count" | "units";
+type Field = "start_time" | "key_id" | "actor_id" | "outcome" | "limit" | Amount;
 
 /** Returns the fields that the counts have. */
-function fieldsOf(by: readonly string[], step: string | undefined): readonly Field[] {
+function fieldsOf(by: readonly Dimension[], step: string | undefined, amount: Amount): readonly Field[] {
   return [
     ...(step === undefined ? [] : (["start_time"] as const)),
     ...(by.includes("key") ? (["key_id"] as const) : []),
     ...(by.includes("key") || by.includes("actor") ? (["actor_id"] as const) : []),
     ...(by.includes("outcome") ? (["outcome"] as const) : []),
-    "count",
+    ...(by.includes("limit") ? (["limit"] as const) : []),
+    amount,
   ];
 }
 
@@ -79,7 +83,9 @@ const TITLES: Readonly<Record<Field, string>> = {
   key_id: "KEY",
   actor_id: "ACTOR",
   outcome: "OUTCOME",
+  limit: "LIMIT",
   count: "COUNT",
+  units: "UNITS",
 };
 
 const BAR_WIDTH = 30;
@@ -87,8 +93,10 @@ const BAR_WIDTH = 30;
 async function writeTable(pages: AsyncIterable<readonly UsageCount[]>, fields: readonly Field[]): Promise<void> {
   const counts = (await Array.fromAsync(pages)).flat();
   if (counts.length === 0) return note("no usage");
-  const most = Math.max(...counts.map(({ count }) => Number(count)));
-  const rows = counts.map((count) => [...cellsOf(restJson(count), fields), bar(Number(count.count) / most)]);
+  // One of them is 0.
+  const amounts = counts.map(({ count, units }) => Number(count + units));
+  const most = Math.max(...amounts);
+  const rows = counts.map((count, row) => [...cellsOf(restJson(count), fields), bar((amounts[row] ?? 0) / most)]);
   await write(
     tableText(
       rows,

@@ -1,8 +1,7 @@
 import type { Fragment, PendingQuery, Sql } from "postgres";
 import type { AuditEvent } from "../../audit/event.ts";
 import type { AuditStore, EventOrder, EventQuery, LogBounds, Sequenced } from "../../audit/log.ts";
-import { fieldError } from "../../domain/errors.ts";
-import { codeOf, QUERY_CANCELED } from "../connection/errors.ts";
+import { pageInTime } from "../connection/errors.ts";
 import { firstRow } from "../connection/first-row.ts";
 import { allOf } from "../connection/fragments.ts";
 import type { Database } from "../connection/pool.ts";
@@ -37,13 +36,15 @@ export function createAuditStore({ database, lists }: Readonly<Record<"database"
         "audit.deny",
       );
     },
-    list: async (query) => {
-      try {
-        return await lists.run((sql) => selectEvents(sql, query), "audit.list");
-      } catch (error) {
-        if (codeOf(error) !== QUERY_CANCELED || query.filter.node === "all") throw error;
-        throw fieldError("LIST_TOO_SLOW", "filter", TOO_SLOW);
-      }
+    recordExceeded: async (exceeded) => {
+      await database.run(
+        (sql) => sql`SELECT audit_limits(${JSON.stringify(exceeded)}::text::jsonb) WHERE ${ownSession(sql)}`,
+        "audit.limits",
+      );
+    },
+    list: (query) => {
+      const page = lists.run((sql) => selectEvents(sql, query), "audit.list");
+      return query.filter.node === "all" ? page : pageInTime(page, "filter", TOO_SLOW);
     },
     read: (seq, limit) => {
       const query: EventQuery = { filter: { node: "all" }, order: BY_SEQ, after: { seq: seq - 1 }, limit };

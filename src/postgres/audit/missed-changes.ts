@@ -18,7 +18,7 @@ const STORED = new Set(["key.imported", "key.adopted"]);
 const OF_ACTOR = /^actor\.(created|updated|deleted)$/;
 
 const WITHOUT_EFFECT =
-  /^(signing_key|hmac_key|root_secret|accepted_database|audit|audit_tree_key|webhook_endpoint|call)\./;
+  /^(signing_key|hmac_key|root_secret|accepted_database|audit|audit_tree_key|webhook_endpoint|call|limit)\./;
 
 type MissedEvent = WithServer<{
   readonly salt: string;

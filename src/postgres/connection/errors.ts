@@ -1,5 +1,5 @@
 import postgres, { type Notice } from "postgres";
-import { KeyholdError } from "../../domain/errors.ts";
+import { fieldError, KeyholdError } from "../../domain/errors.ts";
 
 /**
  * Codes that describe the state of the database and no bug of ours. By Node, the driver and `primary.ts`: the connection could not be opened or
@@ -23,6 +23,16 @@ const FOREIGN_KEY_VIOLATION = "23503";
 /** Returns the SQLSTATE of an error, or its code in Node, the driver or `primary.ts`; empty if it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
+}
+
+/** Returns a page of a list. Rejects with `LIST_TOO_SLOW` naming the field if the database needs too long for it. */
+export async function pageInTime<T>(page: Promise<T>, field: string, description: string): Promise<T> {
+  try {
+    return await page;
+  } catch (error) {
+    if (codeOf(error) !== QUERY_CANCELED) throw error;
+    throw fieldError("LIST_TOO_SLOW", field, description);
+  }
 }
 
 /** The session has a setting under which results have another meaning, or none (`session-settings.ts`). */

@@ -10,6 +10,7 @@ import { type Execution, type Prepared, prepared, type Values } from "../connect
 import { withServer } from "../connection/server-position.ts";
 import { canGrant, canManage, FINAL_EXPIRE_TIME, PRINCIPAL, valuesOf } from "./authorization.ts";
 import { active, latestTime, stillActive } from "./expiry.ts";
+import { adjustBucket, adjustedQuotas, hasQuota } from "./quota-adjustment.ts";
 import { KEY_COLUMNS, type KeyRow, keyOfRow, storedReason } from "./rows.ts";
 import { toStoredLimit, toStoredQuota } from "./stored-limits.ts";
 
@@ -148,8 +149,8 @@ const SECRETS_IN_GRACE = text`(
 const SET_ROTATED = text`
   secret_version = $version, digest = $digest, digest_key_id = $digestKeyId, hint = $hint,
   previous_secrets = CASE WHEN $graceEnd::timestamptz IS NULL THEN '[]' ELSE jsonb_build_array(jsonb_build_object(
-    'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id,
-    'expire_time', $graceEnd)) || ${SECRETS_IN_GRACE} END,
+    'version', secret_version, 'digest', encode(digest, 'hex'), 'digest_key_id', digest_key_id, 'hint', hint,
+    'create_time', coalesce(rotate_time, create_time), 'expire_time', $graceEnd)) || ${SECRETS_IN_GRACE} END,
   rotate_time = $now, update_time = ${forward(text, NOW)}`;
 
 const SET_GRACE_ENDED = text`previous_secrets = '[]', update_time = ${forward(text, NOW)}`;
@@ -196,27 +197,11 @@ const CAN_MANAGE = canManage(text, PRINCIPAL);
 const ACTIVE = active(text, NOW);
 const CAN_GRANT = canGrant();
 
-/** The condition that the key has the quota. */
-const HAS_QUOTA = text`quotas @> jsonb_build_array(jsonb_build_object('name', $quota::text))`;
+const ADJUSTMENT = { quota: "$quota", delta: "$delta", now: NOW };
 
-const SET_ADJUSTED = text`
-  quotas = (
-    SELECT jsonb_agg(CASE WHEN quota ->> 'name' = $quota
-      THEN quota || jsonb_build_object('adjust_time', $now::timestamptz, 'adjustment', $delta::integer) ELSE quota END ORDER BY place)
-    FROM jsonb_array_elements(quotas) WITH ORDINALITY AS all_quotas (quota, place)),
-  update_time = ${forward(text, NOW)}`;
+const SET_ADJUSTED = text`quotas = ${adjustedQuotas(text, ADJUSTMENT)}, update_time = ${forward(text, NOW)}`;
 
-/** A bucket whose period has ended begins the next one. */
-const ADJUSTED = text`adjusted AS (
-  INSERT INTO limit_buckets AS stored (bucket, level, update_time, granted, burst, rate, period, anchor_time, reset_time)
-  SELECT concat('key/', $keyId::uuid, '/', $quota::text, '/quota'), greatest(0, $delta::integer), clock_timestamp(), 0, one."limit", 0, one.unit, one.anchor_time,
-    quota_period_end(clock_timestamp(), one.unit, one.anchor_time)
-  FROM updated, jsonb_to_recordset(quotas) AS quota (name text, "limit" integer, period text, anchor_time timestamptz),
-  LATERAL (SELECT "limit", replace(period, 'QUOTA_PERIOD_', '') AS unit, quota.anchor_time) AS one WHERE quota.name = $quota
-  ON CONFLICT (bucket) DO UPDATE SET
-    level = greatest(0, CASE WHEN stored.reset_time > excluded.update_time THEN stored.level ELSE 0 END + $delta::integer),
-    reset_time = greatest(stored.reset_time, excluded.reset_time)
-),`;
+const ADJUST_BUCKET = adjustBucket(text, text`concat('key/', $keyId::uuid)`, ADJUSTMENT);
 
 const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
   update: updateRow(
@@ -234,9 +219,19 @@ const STATEMENTS: { readonly [V in KeyMutation["verb"]]: Prepared } = {
     SET_UPDATED,
     [ACTIVE, CAN_GRANT_UPDATE, IS_UNCHANGED, IS_MOVABLE],
   ),
-  adjustQuota: updateRow(["updateTime", "quotas"], SET_ADJUSTED, [ACTIVE, CAN_GRANT, HAS_QUOTA], "true", ADJUSTED),
-  rotate: updateRow(["updateTime", "rotateTime", "hint"], SET_ROTATED, [ACTIVE, CAN_GRANT, HAS_GRACE_ROOM]),
-  endGrace: updateRow(["updateTime"], SET_GRACE_ENDED, [ACTIVE, CAN_MANAGE]),
+  adjustQuota: updateRow(
+    ["updateTime", "quotas"],
+    SET_ADJUSTED,
+    [ACTIVE, CAN_GRANT, hasQuota(text, "$quota")],
+    "true",
+    ADJUST_BUCKET,
+  ),
+  rotate: updateRow(["updateTime", "rotateTime", "hint", "previousSecrets"], SET_ROTATED, [
+    ACTIVE,
+    CAN_GRANT,
+    HAS_GRACE_ROOM,
+  ]),
+  endGrace: updateRow(["updateTime", "previousSecrets"], SET_GRACE_ENDED, [ACTIVE, CAN_MANAGE]),
   revoke: updateRow(
     ["updateTime", "revokeTime", "revocationReason", "revocationDescription", "revokedBy"],
     setRevoked(text, { reason: "$reason", description: "$description", caller: "$caller", now: NOW }),

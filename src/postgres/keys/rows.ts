@@ -1,5 +1,13 @@
-import type { ApiKey, RevocationReason, SecretDigest, StoredKey, VerifiableKey } from "../../domain/key.ts";
+import type {
+  ApiKey,
+  PreviousSecret,
+  RevocationReason,
+  SecretDigest,
+  StoredKey,
+  VerifiableKey,
+} from "../../domain/key.ts";
 import type { VerifiableRecord } from "../../domain/key-lookup.ts";
+import { limitsOf } from "../../domain/rate-limit.ts";
 import { parseTime } from "../connection/value-types.ts";
 import { fromStoredLimit, fromStoredQuota, type StoredLimit, type StoredQuota } from "./stored-limits.ts";
 
@@ -30,6 +38,9 @@ export const KEY_COLUMNS = [
   "createTime",
   "updateTime",
   "lastUsedTime",
+  "lastUsedAddress",
+  "previousSecrets",
+  "secretUses",
   "rotateTime",
   "revocationReason",
   "revocationDescription",
@@ -40,18 +51,23 @@ export const KEY_COLUMNS = [
   "hashAlgorithm",
   "adoptBeforeTime",
   "adoptTime",
-] as const satisfies readonly (keyof ApiKey)[];
+] as const satisfies readonly (keyof KeyRow)[];
+
+/** A secret in its grace period. Releases before 0.4 store no hint and time. */
+interface StoredSecret {
+  readonly version: number;
+  readonly digest: string;
+  readonly digest_key_id: string;
+  readonly expire_time: string;
+  readonly hint?: string;
+  readonly create_time?: string;
+}
 
 export interface SecretsRow {
   readonly secretVersion: number;
   readonly digest: Buffer;
   readonly digestKeyId: string;
-  readonly previousSecrets: readonly {
-    readonly version: number;
-    readonly digest: string;
-    readonly digest_key_id: string;
-    readonly expire_time: string;
-  }[];
+  readonly previousSecrets: readonly StoredSecret[];
   /** Null unless only a hash of the raw key is known. */
   readonly hashSchemeId: number | null;
   readonly hashParameters: string | null;
@@ -61,13 +77,12 @@ const SECRETS_COLUMNS = [
   "secretVersion",
   "digest",
   "digestKeyId",
-  "previousSecrets",
   "hashSchemeId",
   "hashParameters",
 ] as const satisfies readonly (keyof SecretsRow)[];
 
 export const STORED_KEY_COLUMNS = [...KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
-export const VERIFIABLE_COLUMNS = [...VERIFIABLE_KEY_COLUMNS, ...SECRETS_COLUMNS] as const;
+export const VERIFIABLE_COLUMNS = [...VERIFIABLE_KEY_COLUMNS, "previousSecrets", ...SECRETS_COLUMNS] as const;
 
 /** The prefix that a stored reason has, as in the API. */
 const REASON_PREFIX = "REVOCATION_REASON_";
@@ -79,19 +94,27 @@ export function storedReason(reason: RevocationReason): StoredReason {
 }
 
 /** Columns whose values have another form than the fields of the domain. */
-interface StoredLimits {
+export interface StoredLimits {
   readonly rateLimits: readonly StoredLimit[] | null;
   readonly quotas: readonly StoredQuota[] | null;
 }
 
 type WithLimits<K extends VerifiableKey> = Omit<K, keyof StoredLimits> & StoredLimits;
 
-export type KeyRow = WithLimits<Omit<ApiKey, "revocationReason">> & {
+export type KeyRow = WithLimits<Omit<ApiKey, "revocationReason" | "previousSecrets">> & {
   readonly revocationReason: StoredReason | null;
+  readonly previousSecrets: readonly StoredSecret[];
+  /** When older secrets were last used, by their versions. */
+  readonly secretUses: Readonly<Record<string, string>> | null;
 };
 
-export type VerifiableRow = WithLimits<VerifiableKey> &
-  SecretsRow & { readonly actorRateLimits: readonly StoredLimit[] | null };
+export type VerifiableRow = WithLimits<VerifiableKey> & SecretsRow & { readonly actorLimits: StoredActorLimits | null };
+
+/** The limits of the key's actor, as JSON. */
+interface StoredActorLimits {
+  readonly rate_limits: StoredLimits["rateLimits"];
+  readonly quotas: StoredLimits["quotas"];
+}
 
 /** Returns the key in a row, which may have further columns. */
 export function toApiKey(row: KeyRow): ApiKey {
@@ -99,11 +122,12 @@ export function toApiKey(row: KeyRow): ApiKey {
 }
 
 /** Returns the key in a row without further columns. */
-export function keyOfRow(row: KeyRow): ApiKey {
+export function keyOfRow({ secretUses, ...row }: KeyRow): ApiKey {
   const { revocationReason: reason } = row;
   return {
     ...row,
     ...limitsOfRow(row),
+    previousSecrets: row.previousSecrets.map((secret) => toPreviousSecret(secret, secretUses?.[secret.version])),
     revocationReason: reason && (reason.slice(REASON_PREFIX.length) as RevocationReason),
   };
 }
@@ -114,16 +138,28 @@ export function toStoredKey(row: KeyRow & SecretsRow): StoredKey {
 
 /** The same with only the part of the key that verification needs. */
 export function toVerifiable(row: VerifiableRow): VerifiableRecord {
-  const { actorId, actorRateLimits } = row;
+  const { actorId, actorLimits: ofActor } = row;
+  const limits = ofActor && limitsOf(limitsOfRow({ rateLimits: ofActor.rate_limits, quotas: ofActor.quotas }));
   return {
     key: { ...pick(row, VERIFIABLE_KEY_COLUMNS), ...limitsOfRow(row) },
     secrets: toSecrets(row),
-    actorLimits: actorRateLimits === null ? undefined : { actorId, limits: actorRateLimits.map(fromStoredLimit) },
+    actorLimits: limits === null ? undefined : { actorId, limits },
   };
 }
 
-function limitsOfRow({ rateLimits, quotas }: StoredLimits) {
+/** Returns the limits in a row of a key or an actor. */
+export function limitsOfRow({ rateLimits, quotas }: StoredLimits) {
   return { rateLimits: rateLimits?.map(fromStoredLimit) ?? null, quotas: quotas?.map(fromStoredQuota) ?? null };
+}
+
+/** Returns what a key shows of an older secret: nothing of its digest. */
+function toPreviousSecret({ hint, create_time, expire_time }: StoredSecret, lastUsed?: string): PreviousSecret {
+  return {
+    hint: hint ?? null,
+    createTime: create_time === undefined ? null : parseTime(create_time),
+    expireTime: parseTime(expire_time),
+    lastUsedTime: lastUsed === undefined ? null : parseTime(lastUsed),
+  };
 }
 
 function pick<R extends object, K extends keyof R>(row: R, columns: readonly K[]): Pick<R, K> {

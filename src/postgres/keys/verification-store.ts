@@ -1,7 +1,7 @@
 import type { Sql } from "postgres";
 import type { ServerObserver } from "../../cluster/server-id.ts";
 import type { KeyLookup } from "../../domain/key-lookup.ts";
-import type { StoreLastUsed } from "../../verify/last-used.ts";
+import type { StoreLastUsed, Use } from "../../verify/last-used.ts";
 import type { FindKeys } from "../../verify/reader.ts";
 import { byteArray, hex } from "../connection/array-types.ts";
 import type { Database } from "../connection/pool.ts";
@@ -60,7 +60,9 @@ function findRows(
   const prefixes = sql`, CASE WHEN hash_parameters IS NOT NULL THEN other_digests END AS prefix_digests`;
   const byDigest = sql`ARRAY (SELECT key_id FROM raw_key_digests WHERE digest = ANY ${byteArray(sql, digests)})`;
   // Not a join: by statistics from when the table was empty, one would read all of it.
-  const ofActor = sql`(SELECT rate_limits FROM actors WHERE actors.actor_id = api_keys.actor_id) AS actor_rate_limits`;
+  const ofActor = sql`(
+    SELECT jsonb_build_object('rate_limits', actors.rate_limits, 'quotas', actors.quotas)
+    FROM actors WHERE actors.actor_id = api_keys.actor_id) AS actor_limits`;
   return sql<FoundRow[]>`
     SELECT ${serverId(sql)} AS server, ${sql(VERIFIABLE_COLUMNS)}, ${ofActor} ${isByHash ? prefixes : sql``} FROM (VALUES (1)) AS one LEFT JOIN api_keys
     ON key_id = ANY (${[...ids]}::uuid[] ${digests.length === 0 ? sql`` : sql`|| ${byDigest}`})`;
@@ -71,15 +73,53 @@ function findRows(
  * statement that locks several: otherwise two of them could deadlock. They are found by an array, not by a join, for the reason given at `updateRow`.
  */
 export function createLastUsedStore(database: Database): StoreLastUsed {
-  return async (keyIds, minute) => {
-    await database.run(
-      (sql) => sql`
-        WITH older AS (
-          SELECT key_id FROM api_keys
-          WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute}) AND ${ownSession(sql)}
-          ORDER BY key_id FOR NO KEY UPDATE
-        )
-        UPDATE api_keys SET last_used_time = ${minute} WHERE key_id = ANY (ARRAY (SELECT key_id FROM older))`,
-    );
+  return async (uses, minute) => {
+    await database.run((sql) => touchKeys(sql, idsOf(uses), minute));
+    const detailed = uses.filter(({ oldSecret, address }) => oldSecret !== null || address !== null);
+    if (detailed.length > 0) await database.run((sql) => touchDetails(sql, detailed, minute));
   };
+}
+
+function touchKeys(sql: Sql, keyIds: readonly string[], minute: Date) {
+  return sql`
+    WITH older AS (
+      SELECT key_id FROM api_keys
+      WHERE key_id = ANY (${[...keyIds]}::uuid[]) AND (last_used_time IS NULL OR last_used_time < ${minute}) AND ${ownSession(sql)}
+      ORDER BY key_id FOR NO KEY UPDATE
+    )
+    UPDATE api_keys SET last_used_time = ${minute} WHERE key_id = ANY (ARRAY (SELECT key_id FROM older))`;
+}
+
+/** Stores addresses, unless the key was used in a later minute, and uses of secrets that are in `previous_secrets`. */
+function touchDetails(sql: Sql, uses: readonly Use[], minute: Date) {
+  const used = sql`((SELECT uses FROM details) -> key_id::text)`;
+  return sql`
+    WITH details AS (SELECT ${sql.json(detailsOf(uses))}::jsonb AS uses), locked AS (
+      SELECT key_id FROM api_keys
+      WHERE key_id = ANY (${idsOf(uses)}::uuid[]) AND ${ownSession(sql)}
+        AND (${used} -> 'secrets' <> '[]' OR last_used_address IS DISTINCT FROM ${used} ->> 'address')
+      ORDER BY key_id FOR NO KEY UPDATE
+    )
+    UPDATE api_keys SET
+      last_used_address = CASE WHEN last_used_time > ${minute} THEN last_used_address ELSE coalesce(${used} ->> 'address', last_used_address) END,
+      secret_uses = (
+        SELECT jsonb_object_agg(version, greatest((secret_uses ->> version)::timestamptz, CASE WHEN is_used THEN ${minute}::timestamptz END))
+        FROM jsonb_to_recordset(previous_secrets) AS secret (version text),
+        LATERAL (SELECT ${used} -> 'secrets' ? version AS is_used) AS one WHERE is_used OR secret_uses ? version)
+    WHERE key_id = ANY (ARRAY (SELECT key_id FROM locked))`;
+}
+
+function idsOf(uses: readonly Use[]): string[] {
+  return [...new Set(uses.map(({ keyId }) => keyId))];
+}
+
+/** Returns the last address of each key, and the versions of the older secrets that were used. */
+function detailsOf(uses: readonly Use[]) {
+  const details: Record<string, { address: string | null; secrets: string[] }> = {};
+  for (const { keyId, oldSecret, address } of uses) {
+    details[keyId] ??= { address: null, secrets: [] };
+    details[keyId].address = address ?? details[keyId].address;
+    if (oldSecret !== null) details[keyId].secrets.push(String(oldSecret));
+  }
+  return details;
 }

@@ -1,5 +1,6 @@
 import type { Sql } from "postgres";
 import type { Grant, GrantRequest, GrantTokens, Return, ReturnTokens } from "../../limits/grants.ts";
+import { firstRow } from "../connection/first-row.ts";
 import type { Database } from "../connection/pool.ts";
 import { ownSession } from "../connection/session-settings.ts";
 
@@ -14,8 +15,8 @@ export interface BucketStore {
 export function createBucketStore(database: Database): BucketStore {
   return {
     grantTokens: async (requests) => {
-      const rows = await database.run((sql) => grant(sql, requests), "limits.grant");
-      const found = new Map(rows.map((row) => [row.bucket, toGrant(row)]));
+      const { grants } = firstRow(await database.run((sql) => grant(sql, requests), "limits.grant"));
+      const found = new Map(grants.map(([bucket, ...values]) => [bucket, toGrant(values)]));
       return requests.map(({ bucket }) => found.get(bucket) ?? NOTHING);
     },
     returnTokens: async (returns) => void (await database.run((sql) => takeBack(sql, returns), "limits.return")),
@@ -23,19 +24,13 @@ export function createBucketStore(database: Database): BucketStore {
   };
 }
 
-interface GrantRow {
-  readonly bucket: string;
-  readonly granted: number;
-  readonly level: number;
-  /** Milliseconds; null for a rate limit. */
-  readonly resetTime: number | null;
-  readonly resetAfter: number | null;
-}
+/** Granted; level; reset time and milliseconds until it, null for a rate limit. */
+type GrantValues = [granted: number, level: number, resetTime: number | null, resetAfter: number | null];
 
 /** Without a row for a request, nothing is granted. */
 const NOTHING: Grant = { granted: 0, level: Number.POSITIVE_INFINITY };
 
-function toGrant({ granted, level, resetTime, resetAfter }: GrantRow): Grant {
+function toGrant([granted, level, resetTime, resetAfter]: GrantValues): Grant {
   if (resetTime === null || resetAfter === null) return { granted, level };
   return { granted, level, reset: { time: resetTime, after: resetAfter } };
 }
@@ -43,44 +38,39 @@ function toGrant({ granted, level, resetTime, resetAfter }: GrantRow): Grant {
 /**
  * Grants tokens of any number of buckets with one statement, which locks them in the order of their names. The clock of the database is read
  * when a row is locked. A bucket drains by it, and stays as full as it is if it steps back; that of a quota is emptied when its period has
- * ended. A limit that was changed keeps what has been used of it, a rate limit at most its new burst.
+ * ended. An existing bucket grants by its own limit, which the transaction that changes a limit has written (migration 0038).
  */
-function grant(sql: Sql, requests: readonly GrantRequest[]): PromiseLike<GrantRow[]> {
+function grant(sql: Sql, requests: readonly GrantRequest[]): PromiseLike<{ grants: [string, ...GrantValues][] }[]> {
   const sorted = requests.toSorted((a, b) => (a.bucket < b.bucket ? -1 : 1));
-  const texts = (textOf: (request: GrantRequest) => string) => sorted.map(textOf);
-  return sql<GrantRow[]>`
-    INSERT INTO limit_buckets AS stored (bucket, burst, rate, period, anchor_time, granted, level, update_time, reset_time)
-    SELECT bucket, burst, rate, period, anchor, fitting, greatest(0, owed + fitting), now, quota_period_end(now, period, anchor)
-    FROM unnest(
-      ${texts(({ bucket }) => bucket)}::text[], ${texts(({ wanted }) => `${wanted}`)}::text[], ${texts(({ owed }) => `${owed}`)}::text[],
-      ${texts(({ burst }) => `${burst}`)}::text[], ${texts(({ rate }) => `${rate}`)}::text[],
-      ${texts(({ calendar }) => calendar?.period ?? "")}::text[], ${texts(({ calendar }) => anchorText(calendar?.anchorTime ?? 0))}::text[]
-    ) AS texts (bucket, wanted_text, owed_text, burst_text, rate_text, period_text, anchor_text),
-    LATERAL (
-      SELECT owed_text::integer AS owed, burst_text::integer AS burst, rate_text::float8 AS rate, clock_timestamp() AS now,
-        nullif(period_text, '') AS period, CASE WHEN period_text <> '' THEN anchor_text::timestamptz END AS anchor OFFSET 0
-    ) AS request,
-    LATERAL (SELECT greatest(0, least(wanted_text::integer, burst - owed)) AS fitting) AS free
-    WHERE ${ownSession(sql)}
-    ON CONFLICT (bucket) DO UPDATE SET (burst, rate, period, anchor_time, granted, level, update_time, reset_time) = (
-      SELECT excluded.burst, excluded.rate, excluded.period, excluded.anchor_time, more, drained + owed + more, now, reset
-      FROM (SELECT clock_timestamp() AS now, excluded.level - excluded.granted AS owed OFFSET 0) AS clock,
-      LATERAL (
-        SELECT CASE
-          WHEN (excluded.period, excluded.anchor_time) IS NOT DISTINCT FROM (stored.period, stored.anchor_time) AND stored.reset_time > now
-          THEN stored.reset_time ELSE quota_period_end(now, excluded.period, excluded.anchor_time) END AS reset
-      ) AS calendar,
-      LATERAL (
-        SELECT CASE WHEN stored.reset_time <= now THEN 0
-          ELSE greatest(0, stored.level - stored.rate * greatest(0, extract(epoch FROM now - stored.update_time)::float8 * 1000)) END AS level
-      ) AS before,
-      LATERAL (
-        SELECT CASE WHEN excluded.burst = stored.burst OR excluded.rate = 0 THEN level ELSE least(level, excluded.burst) END AS drained
-      ) AS kept,
-      LATERAL (SELECT greatest(0, least(excluded.granted, floor(excluded.burst - drained - owed)))::integer AS more) AS free
+  // JSON: encoding arrays, and decoding rows, takes half as much CPU time again.
+  const rows = sorted.map(({ calendar, ...request }) => ({
+    ...request,
+    period: calendar?.period,
+    anchor: calendar && anchorText(calendar.anchorTime),
+  }));
+  return sql`
+    WITH granted AS (
+      INSERT INTO limit_buckets AS stored (bucket, burst, rate, period, anchor_time, granted, level, update_time, reset_time)
+      SELECT bucket, burst, rate, period, anchor, fitting, greatest(0, owed + fitting), now, quota_period_end(now, period, anchor)
+      FROM json_to_recordset(${JSON.stringify(rows)}::text::json) AS request
+        (bucket text, wanted integer, owed integer, burst integer, rate float8, period text, anchor timestamptz),
+      LATERAL (SELECT clock_timestamp() AS now WHERE bucket IS NOT NULL OFFSET 0) AS clock,
+      LATERAL (SELECT greatest(0, least(wanted, burst - owed)) AS fitting) AS free
+      WHERE ${ownSession(sql)}
+      ON CONFLICT (bucket) DO UPDATE SET (granted, level, update_time, reset_time) = (
+        SELECT more, drained + owed + more, now, reset
+        FROM (SELECT clock_timestamp() AS now, excluded.level - excluded.granted AS owed OFFSET 0) AS clock,
+        LATERAL (
+          SELECT CASE WHEN stored.reset_time > now THEN stored.reset_time ELSE quota_period_end(now, stored.period, stored.anchor_time) END AS reset,
+            CASE WHEN stored.reset_time <= now THEN 0
+            ELSE greatest(0, stored.level - stored.rate * greatest(0, extract(epoch FROM now - stored.update_time)::float8 * 1000)) END AS drained
+        ) AS before,
+        LATERAL (SELECT greatest(0, least(excluded.granted, floor(stored.burst - drained - owed)))::integer AS more) AS free
+      )
+      RETURNING bucket, granted, level, extract(epoch FROM reset_time) * 1000 AS reset_time,
+        extract(epoch FROM reset_time - update_time) * 1000 AS reset_after
     )
-    RETURNING bucket, granted, level::numeric AS level, extract(epoch FROM reset_time) * 1000 AS reset_time,
-      extract(epoch FROM reset_time - update_time) * 1000 AS reset_after`;
+    SELECT coalesce(json_agg(json_build_array(bucket, granted, level, reset_time, reset_after)), '[]') AS grants FROM granted`;
 }
 
 function anchorText(time: number): string {

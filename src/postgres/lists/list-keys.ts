@@ -1,9 +1,8 @@
 import type { Fragment, Sql } from "postgres";
-import { fieldError } from "../../domain/errors.ts";
 import { KEY_KINDS, type KeyKind } from "../../domain/key.ts";
 import type { KeyFilter } from "../../keys/filter.ts";
 import type { ListedKey, ListQuery } from "../../keys/ports.ts";
-import { codeOf, QUERY_CANCELED } from "../connection/errors.ts";
+import { pageInTime } from "../connection/errors.ts";
 import { allOf, unionAll } from "../connection/fragments.ts";
 import { ownSession } from "../connection/session-settings.ts";
 import { isRestrictedWithin } from "../keys/authorization.ts";
@@ -15,13 +14,9 @@ const TOO_SLOW =
   "the filter is too selective for this order_by; order by a field that the filter restricts, such as expire_time";
 
 /** Returns the keys of one page. Throws `LIST_TOO_SLOW` if the database finds the keys of a filter too slowly. */
-export async function listKeys(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {
-  try {
-    return await readPage(sql, list, now);
-  } catch (error) {
-    if (codeOf(error) !== QUERY_CANCELED || list.filter.node === "all") throw error;
-    throw fieldError("LIST_TOO_SLOW", "order_by", TOO_SLOW);
-  }
+export function listKeys(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {
+  const page = readPage(sql, list, now);
+  return list.filter.node === "all" ? page : pageInTime(page, "order_by", TOO_SLOW);
 }
 
 async function readPage(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {

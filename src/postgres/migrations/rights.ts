@@ -32,7 +32,9 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   audit_tree_key: ["SELECT", "INSERT", "UPDATE"],
   // Written by functions, which run as the owner.
   key_usage: ["SELECT"],
-  key_usage_daily: ["SELECT"],
+  packed_usage: ["SELECT"],
+  packed_usage_hours: ["SELECT"],
+  top_usage: ["SELECT"],
   usage_log: ["SELECT"],
 };
 
@@ -42,6 +44,7 @@ const TABLES = Object.keys(RIGHTS);
 export const FUNCTIONS: readonly string[] = [
   "audit_sequence(integer)",
   "audit_deny(jsonb)",
+  "audit_limits(jsonb)",
   "audit_grow(bigint,bigint,jsonb,text)",
   "audit_expiry(interval[],integer)",
   "audit_checkpoint()",

@@ -153,6 +153,12 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
     trustedProxies: networks("KEYHOLD_TRUSTED_PROXIES", get("KEYHOLD_TRUSTED_PROXIES")),
     usage: toUsage(get),
+    /** What is stored of the addresses of clients that use keys. */
+    lastUsedAddress: oneOf("KEYHOLD_LAST_USED_ADDRESS", get("KEYHOLD_LAST_USED_ADDRESS") ?? "off", [
+      "off",
+      "truncated",
+      "full",
+    ]),
     /** Where webhooks may be sent. */
     webhooks: toWebhooks(get),
     gateways: toGateways(get),
@@ -160,6 +166,15 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     publicRate: toRate("KEYHOLD_PUBLIC_RATE", get("KEYHOLD_PUBLIC_RATE")),
     /** Limit of calls per second with a rejected credential from one address or caller; null: none. */
     failureRate: toRate("KEYHOLD_FAILURE_RATE", get("KEYHOLD_FAILURE_RATE")),
+    /** Limits of failed verifications per second of the clients of one address, and of one caller; null: none. */
+    verificationFailureRate: toRate("KEYHOLD_VERIFICATION_FAILURE_RATE", get("KEYHOLD_VERIFICATION_FAILURE_RATE")),
+    callerVerificationFailureRate: toRate(
+      "KEYHOLD_CALLER_VERIFICATION_FAILURE_RATE",
+      get("KEYHOLD_CALLER_VERIFICATION_FAILURE_RATE") ?? "1000",
+    ),
+    /** Limits of changes, and of imported keys, per second by one caller; null: none. */
+    changeRate: toRate("KEYHOLD_CHANGE_RATE", get("KEYHOLD_CHANGE_RATE")),
+    importRate: toRate("KEYHOLD_IMPORT_RATE", get("KEYHOLD_IMPORT_RATE") ?? "5000"),
     /** Processes that serve the port; `auto`: one per core. */
     workers: toWorkers("KEYHOLD_WORKERS", get("KEYHOLD_WORKERS") ?? "1"),
     /** Memory for incoming request bodies of one process, in bytes: at least one batch import; null: a share of the available memory. */

@@ -15,6 +15,7 @@ import {
 } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import type { Implementation } from "../../api/row.ts";
 import type { Call, Rpc } from "../../api/rpc.ts";
+import type { Verification } from "../../api/v2alpha1/verification.ts";
 import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { memoizeFirst } from "../../lib/memoize.ts";
@@ -170,14 +171,30 @@ function verifyRequest(credential: string): VerifyApiKeyRequest {
   return message;
 }
 
-type Verification = MessageInitShape<typeof VerifyApiKeyResponseSchema>;
 type Verifications = MessageInitShape<typeof BatchVerifyApiKeysResponseSchema>;
 
 /** Writes a `VerifyApiKeyResponse` in binary form; that to a cached verdict once, without the states of limits: messages may be concatenated. */
 export function writeVerifyProto(verification: Verification): Uint8Array {
-  const known = encodeOnce(verification, "PROTO", encodeUnlimited);
   const states = limitStatesOf(verification);
+  const { accepted } = verification;
+  if (accepted !== undefined) {
+    return Buffer.concat([encodeIdentity(accepted), encodeDenial(verification), encodeStates(states)]);
+  }
+  const known = encodeOnce(verification, "PROTO", encodeUnlimited);
   return states.length === 0 ? known : Buffer.concat([known, encodeStates(states)]);
+}
+
+/** Bytes of `is_valid`, the first field. */
+const IS_VALID_SIZE = 2;
+
+/** Returns what a response to a valid credential has after `is_valid`. */
+function encodeIdentity(accepted: Verification): Uint8Array {
+  return encodeOnce(accepted, "PROTO", encodeUnlimited).subarray(IS_VALID_SIZE);
+}
+
+function encodeDenial({ errorCode, errorMessage, missingScopes, stale }: Verification): Uint8Array {
+  const denial = { isValid: false, errorCode, errorMessage, missingScopes, stale };
+  return toBinary(VerifyApiKeyResponseSchema, create(VerifyApiKeyResponseSchema, denial));
 }
 
 function encodeUnlimited(verification: Verification): Uint8Array {
@@ -190,26 +207,42 @@ function encodeUnlimited(verification: Verification): Uint8Array {
 const VALID_START = '{"is_valid":true,';
 const endsOf = memoizeFirst(4, (issuer) =>
   CredentialTypeSchema.values.map(
-    ({ name }) => `,"issuer":${JSON.stringify(issuer)},"credential_type":"${name}","missing_scopes":[],"limits":[]}`,
+    ({ name }) => `,"issuer":${JSON.stringify(issuer)},"credential_type":"${name}","missing_scopes":[],"limits":[`,
   ),
 );
 
+/** Closes the list of limits, and the response. */
+const END = "]}";
+
 /** Writes a `VerifyApiKeyResponse` as `JSON.stringify(toJson(…))` would, without a message in between. */
 export function writeVerifyJson(verification: Verification): string {
-  const json = writeUnlimited(verification);
-  const states = limitStatesOf(verification);
-  return states.length === 0 ? json : `${json.slice(0, -2)}${writeStatesJson(states)}]}`;
+  const json = writeDenied(verification) ?? writeUnlimited(verification);
+  return json + writeStatesJson(limitStatesOf(verification)) + END;
 }
 
-/** Writes the states of no limits; that of a cached verdict once. */
+/** The end of a response that has no claims, before the states of limits. */
+const NO_SCOPES = '"missing_scopes":[],"limits":[';
+
+/** Writes a denial, up to the states of limits, from the response that an accepted credential has; undefined if that has other fields than most. */
+function writeDenied(verification: Verification): string | undefined {
+  const { accepted, errorCode, errorMessage, missingScopes = [], stale } = verification;
+  if (accepted === undefined || stale === true) return undefined;
+  const json = writeUnlimited(accepted);
+  if (!json.startsWith(VALID_START) || !json.endsWith(NO_SCOPES)) return undefined;
+  const identity = json.slice(VALID_START.length, -NO_SCOPES.length);
+  const error = `"error_code":"${nameIn(VerificationErrorSchema, errorCode)}","error_message":${JSON.stringify(errorMessage)}`;
+  return `{"is_valid":false,${identity}${error},"missing_scopes":${JSON.stringify(missingScopes)},"limits":[`;
+}
+
+/** Writes a response up to the states of limits; that to a cached verdict once. */
 function writeUnlimited(verification: Verification): string {
   const answers = answersOf(verification);
-  if (answers === undefined) return toVerifyJson(verification);
+  if (answers === undefined) return toVerifyJson(verification).slice(0, -END.length);
   const end = endsOf(verification.issuer ?? "")[verification.credentialType ?? 0] ?? "";
   const known = answers.answer("JSON");
   // What is kept without its start and end begins with a name.
   if (known !== undefined) return known[0] === 0x22 ? VALID_START + known.toString() + end : known.toString();
-  const json = toVerifyJson(verification);
+  const json = toVerifyJson(verification).slice(0, -END.length);
   const isUsual = json.startsWith(VALID_START) && json.endsWith(end);
   answers.keep("JSON", Buffer.from(isUsual ? json.slice(VALID_START.length, -end.length) : json));
   return json;

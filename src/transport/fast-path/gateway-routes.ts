@@ -63,7 +63,8 @@ const SEPARATOR = "\n";
 /** Returns the header fields of a decision, names and values in turn; those of a cached verdict are kept with it. */
 function fieldsOf(decision: GatewayDecision): string[] {
   const encoded = encodeOnce(decision, "FORWARD_AUTH", encodeFields);
-  return Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength).toString("latin1").split(SEPARATOR);
+  const fields = Buffer.from(encoded.buffer, encoded.byteOffset, encoded.byteLength).toString("latin1");
+  return [...fields.split(SEPARATOR), ...(decision.limitHeaders ?? []).flat()];
 }
 
 function encodeFields({ headers, body }: GatewayDecision): Buffer {

@@ -54,10 +54,10 @@ export function registerForwardAuth(
   };
   const serve = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
     const call = new RestCall(reply);
-    const { status, headers, body } = await call.logged(decide(call, request));
+    const { status, headers, limitHeaders = [], body } = await call.logged(decide(call, request));
     onDecision(status);
     reply.code(status).header("content-length", Buffer.byteLength(body));
-    for (const [name, value] of headers) reply.header(name, value);
+    for (const [name, value] of [...headers, ...limitHeaders]) reply.header(name, value);
     reply.send(body === "" ? undefined : body);
     // The body is not read, but drained, so that the connection can serve the next request.
     request.raw.resume();

@@ -15,7 +15,7 @@ const VIEWER = [
 const ASSET_MAX_AGE = 3_600;
 
 /** The pages of docs/ to which descriptions in the document link. */
-const PAGES = ["admin-authentication", "audit", "concepts", "introspection", "operating", "webhooks"];
+const PAGES = ["admin-authentication", "audit", "concepts", "introspection", "limits", "operating", "webhooks"];
 
 /** Serves the OpenAPI document at /openapi.json and a viewer at /docs, to which / leads, to everyone: they describe a public interface. */
 export function registerOpenApi(fastify: FastifyInstance): void {

@@ -4,9 +4,10 @@ import { responseSize } from "../../domain/response-size.ts";
 import { ANSWER_FORMS, type AnswerForm, type EncodedAnswers, type Valid } from "../../domain/verdict.ts";
 import { memoizeFirst } from "../../lib/memoize.ts";
 import type { Controls } from "../checks.ts";
+import type { Presentation } from "../context.ts";
 import { credentialOf } from "../evaluate.ts";
-import type { Loaded } from "../identified.ts";
-import { minuteOf } from "../last-used.ts";
+import { type Loaded, oldVersionOf } from "../identified.ts";
+import { minuteOf, type NoteUse } from "../last-used.ts";
 import { decodeLimit, encodeLimit } from "./limit-codec.ts";
 import { CREDENTIAL_TYPES, decodeLoaded, encodeLoaded } from "./loaded-codec.ts";
 import { packStamp } from "./stamp-codec.ts";
@@ -41,6 +42,7 @@ const HAS_SECRET = 2;
 const IS_DISABLED = 4;
 const HAS_LIMITS = 8;
 const HAS_ACTOR_LIMITS = 16;
+const HAS_OLD_SECRET = 32;
 
 const FIRST_TOKEN_TYPE = CREDENTIAL_TYPES.indexOf("JWT");
 
@@ -104,7 +106,8 @@ export function encodeCredential(loaded: Loaded, stamp: Stamp): Buffer | undefin
     (secret === undefined ? 0 : HAS_SECRET) |
     (disableTime === null ? 0 : IS_DISABLED) |
     (keyLimits === null ? 0 : HAS_LIMITS) |
-    (actorLimits === undefined ? 0 : HAS_ACTOR_LIMITS);
+    (actorLimits === undefined ? 0 : HAS_ACTOR_LIMITS) |
+    (oldVersionOf(secret) === null ? 0 : HAS_OLD_SECRET);
   scratchWords.set(packStamp(stamp), WORDS.count);
   scratchWords[WORDS.validUntil] = until % 2 ** 32;
   scratchWords[WORDS.validUntil + 1] = Math.floor(until / 2 ** 32);
@@ -196,6 +199,7 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
   readonly #entries: Entries;
   #keyId: string | undefined;
   #loaded: Loaded | undefined;
+  #keyLimits: readonly Limit[] | undefined;
 
   constructor(name: string, stamp: Stamp, validUntil: number, bytes: Buffer, entries: Entries) {
     this.name = name;
@@ -249,7 +253,8 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
 
   get keyLimits(): readonly Limit[] | null {
     if ((this.#flags & HAS_LIMITS) === 0) return null;
-    return parseLimits(this.#section(LIMITS)?.toString() ?? "[]");
+    this.#keyLimits ??= parseLimits(this.#section(LIMITS)?.toString() ?? "[]");
+    return this.#keyLimits;
   }
 
   get actorLimits(): ActorLimits | undefined {
@@ -290,10 +295,12 @@ export class CachedCredential implements Valid, Controls, EncodedAnswers {
     this.#entries.append(this.name, this.stamp, answerSection(form, answer));
   }
 
-  /** Records a use at `now`, milliseconds, by a function that returns whether it will be stored; once a minute. */
-  recordUse(now: number, record: (keyId: string) => boolean): void {
+  /** Records a use by a client at `now`, milliseconds, once a minute. */
+  recordUse(now: number, record: NoteUse, client: Presentation): void {
     const minute = minuteOf(now);
-    if (this.#word(WORDS.usedMinute) >= minute || !record(this.keyId)) return;
+    if (this.#word(WORDS.usedMinute) >= minute) return;
+    const oldSecret = (this.#flags & HAS_OLD_SECRET) === 0 ? null : this.secretVersion;
+    if (!record(this.keyId, oldSecret, client)) return;
     for (const bytes of [this.#bytes, this.#entries.entryOf(this.name, this.stamp)])
       bytes?.writeUInt32LE(minute, WORDS.usedMinute * WORD);
   }

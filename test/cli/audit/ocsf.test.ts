@@ -112,6 +112,7 @@ test.for([
   ["key.deleted", 4],
   ["audit.pruned", 4],
   ["audit.checkpoint", 99],
+  ["limit.exceeded", 99],
   ["call.denied", 0],
 ] as const)("the activity of %s is %i", ([action, activity]) => {
   expect(apiActivity(create(AuditEventSchema, { action }))).toMatchObject({

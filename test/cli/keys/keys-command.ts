@@ -1,4 +1,7 @@
-import { beforeAll, expect } from "vitest";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { resolve } from "node:path";
+import { beforeAll, expect, onTestFinished } from "vitest";
 import { type Suite, useService } from "../../support/conformance.ts";
 import { type Ended, runKeyhold } from "../../support/keyhold.ts";
 import { type Json, type RestClient, restClient } from "../../support/rest.ts";
@@ -12,6 +15,8 @@ export interface KeysCommand {
   keys(args: readonly string[], input?: string, environment?: Record<string, string>): Promise<Ended>;
   /** Runs any command as a client of the server. */
   keyhold(args: readonly string[], input?: string, environment?: Record<string, string>): Promise<Ended>;
+  /** Runs `keyhold keys`, by default with the server itself, and follows what it prints. */
+  follow(args: readonly string[], url?: string): Followed;
   /** Runs `keyhold admin token` on the database of the server. */
   adminToken(...args: string[]): Promise<Ended>;
   /** Returns the JSON of a command that must succeed. */
@@ -19,6 +24,17 @@ export interface KeysCommand {
   /** Returns a client with the admin token. */
   rest(): RestClient;
 }
+
+export interface Followed {
+  readonly printed: { stdout: string; stderr: string };
+  /** Resolves when stderr has this text. */
+  noted(text: RegExp): Promise<void>;
+  interrupt(): void;
+  /** Resolves to the exit status. */
+  readonly ended: Promise<number>;
+}
+
+const MAIN = resolve(import.meta.dirname, "../../../src/cli/keyhold.js");
 
 export function useKeysCommand(settings: Record<string, string> = {}): KeysCommand {
   const suite = useService({ KEYHOLD_AUTH: "admin-token", ...settings });
@@ -40,8 +56,25 @@ export function useKeysCommand(settings: Record<string, string> = {}): KeysComma
       input === undefined ? {} : { input },
     );
   const keys: KeysCommand["keys"] = (args, ...rest) => keyhold(["keys", ...args], ...rest);
+  const follow: KeysCommand["follow"] = (args, url = suite.server.url) => {
+    const env = { KEYHOLD_URL: url, KEYHOLD_TOKEN: token };
+    const child = spawn(process.execPath, [MAIN, "keys", ...args], { env, stdio: ["ignore", "pipe", "pipe"] });
+    onTestFinished(() => void child.kill("SIGKILL"));
+    const printed = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].setEncoding("utf8").on("data", (part) => {
+        printed[name] += part;
+      });
+    return {
+      printed,
+      noted: (text) => expect.poll(() => printed.stderr, { timeout: 30_000 }).toMatch(text),
+      interrupt: () => void child.kill("SIGINT"),
+      ended: once(child, "close").then(([code]) => code as number),
+    };
+  };
   return {
     suite,
+    follow,
     get token() {
       return token;
     },

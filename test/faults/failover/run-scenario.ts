@@ -4,6 +4,7 @@ import { compareEvents } from "../audit-log.ts";
 import type { ClusterNode } from "../cluster.ts";
 import type { Defect } from "../fault-injection.ts";
 import type { Mutation } from "../history.ts";
+import { verifyUsage } from "../usage.ts";
 import { keepCheckpoint, verifyLog } from "../verify-log.ts";
 import { findViolations, type Violation } from "../violations.ts";
 import {
@@ -69,14 +70,15 @@ async function runSteps(fixture: Fixture, { steps, mayLoseChanges }: Scenario): 
 }
 
 async function conclude({ name, title, mayLoseChanges }: Scenario, fixture: Fixture, recovery: number | null) {
-  const { history, notes } = fixture;
-  history.unexpected.push(...fixture.nodes.flatMap(({ unexpectedExits }) => unexpectedExits));
-  const { events, violations: differences } = await replayAuditLog(fixture.primary.admin);
+  const { history, notes, nodes, primary } = fixture;
+  history.unexpected.push(...nodes.flatMap(({ unexpected }) => unexpected));
+  const { events, violations: differences } = await replayAuditLog(primary.admin);
   const { lost, violations: wrongEvents } = compareEvents(history, events);
   const unexplained = findViolations(history, new Set(mayLoseChanges ? lost : []));
+  const ofUsage = await verifyUsage(history, nodes, primary.url(), mayLoseChanges);
   const violations: Violation[] = [
     ...unexplained,
-    ...[...fixture.violations, ...differences, ...wrongEvents].map((text) => ({
+    ...[...fixture.violations, ...differences, ...wrongEvents, ...ofUsage].map((text) => ({
       ...{ began: performance.now(), late: null, text },
     })),
   ];

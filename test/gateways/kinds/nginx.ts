@@ -20,6 +20,7 @@ function kindOf(name: string, program: "nginx" | "nginx of Debian"): GatewayKind
       ...(name !== "nginx" && { ignoresHops: ([first]: Fields) => first?.[1] === "keep-alive" }),
       unexpected: 503,
       longIdentity: 503,
+      passesLimits: true,
       passesBody: false,
       passesUnlisted: true,
     },

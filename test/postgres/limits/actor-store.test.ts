@@ -1,8 +1,10 @@
-import postgres from "postgres";
+import postgres, { type Sql } from "postgres";
 import { expect, onTestFinished, test } from "vitest";
-import type { RateLimit } from "../../../src/domain/rate-limit.ts";
+import { parseActorFilter } from "../../../src/actors/filter.ts";
+import type { Quota, RateLimit } from "../../../src/domain/rate-limit.ts";
 import { invalidating, propagating } from "../../../src/postgres/cluster/change-committer.ts";
 import { parseFeedEvent } from "../../../src/postgres/cluster/change-feed-events.ts";
+import type { Database } from "../../../src/postgres/connection/pool.ts";
 import { createKeyStore } from "../../../src/postgres/key-store.ts";
 import { createFindKeys } from "../../../src/postgres/keys/verification-store.ts";
 import { createActorStore } from "../../../src/postgres/limits/actor-store.ts";
@@ -26,6 +28,14 @@ const OTHER: RateLimit = {
   onOutage: "ALLOW",
 };
 
+const MONTHLY: Quota = {
+  name: "monthly",
+  limit: 100,
+  period: "MONTH",
+  anchorTime: Date.UTC(2001, 0, 1),
+  adjustTime: null,
+};
+
 const TIME = new Date("2026-11-22T09:00:00Z");
 const LATER = new Date("2026-11-22T10:00:00Z");
 
@@ -44,7 +54,9 @@ async function open() {
   const limitsOf = async (keyId: string) => (await find([{ keyId, digests: [] }]))[0]?.[0]?.actorLimits;
   const put = (actorId: string, rateLimits: readonly RateLimit[] | null, time = TIME) =>
     store.put(actorId, { rateLimits }, time, operator);
-  return { sql, owner, store, keys, limitsOf, put, invalidated };
+  const putQuotas = (actorId: string, quotas: readonly Quota[] | null, time = TIME) =>
+    store.put(actorId, { quotas }, time, operator);
+  return { sql, owner, store, keys, limitsOf, put, putQuotas, invalidated };
 }
 
 test("a key is read with the limits that its actor has", async () => {
@@ -67,7 +79,7 @@ test("a key is read with the limits that its actor has", async () => {
 test("an actor is created by its first update, and found until it is deleted", async () => {
   const { store, put } = await open();
   expect(await store.find("team_42")).toBeNull();
-  const created = { actorId: "team_42", rateLimits: [LIMIT], createTime: TIME, updateTime: TIME };
+  const created = { actorId: "team_42", rateLimits: [LIMIT], quotas: null, createTime: TIME, updateTime: TIME };
   expect(await put("team_42", [LIMIT])).toEqual(created);
   const updated = { ...created, rateLimits: null, updateTime: LATER };
   expect(await put("team_42", null, LATER)).toEqual(updated);
@@ -77,16 +89,58 @@ test("an actor is created by its first update, and found until it is deleted", a
   expect(await store.find("team_42")).toBeNull();
 });
 
+test("rate limits and quotas are updated apart, and a key is read with both", async () => {
+  const { keys, limitsOf, put, putQuotas } = await open();
+  const key = newKey();
+  const { keyId, actorId } = key.key;
+  await keys.insert([key]);
+  await putQuotas(actorId, [MONTHLY]);
+  expect(await limitsOf(keyId)).toEqual({ actorId, limits: [MONTHLY] });
+  expect(await put(actorId, [LIMIT])).toMatchObject({ rateLimits: [LIMIT], quotas: [MONTHLY] });
+  expect(await limitsOf(keyId)).toEqual({ actorId, limits: [LIMIT, MONTHLY] });
+  await putQuotas(actorId, null);
+  expect(await limitsOf(keyId)).toEqual({ actorId, limits: [LIMIT] });
+});
+
+test("an adjustment changes the bucket of the quota, and notifies as an update does", async () => {
+  const { sql, store, putQuotas, limitsOf, keys, invalidated } = await open();
+  const key = newKey();
+  const { keyId, actorId } = key.key;
+  await keys.insert([key]);
+  await putQuotas(actorId, [MONTHLY, { ...MONTHLY, name: "other" }]);
+  const adjust = (delta: number, quota = "monthly") => store.adjustQuota(actorId, { quota, delta }, LATER, operator);
+  const bucket = async () =>
+    await sql`SELECT bucket, level, burst, reset_time > now() AS runs FROM limit_buckets WHERE level > 0`;
+  const bucketOf = (level: number) => [{ bucket: `actor/${actorId}/monthly:quota`, level, burst: 100, runs: true }];
+  invalidated.length = 0;
+  const adjusted = { ...MONTHLY, adjustTime: LATER.getTime() };
+  expect(await adjust(7)).toMatchObject({ quotas: [adjusted, { name: "other", adjustTime: null }], updateTime: LATER });
+  expect(await bucket()).toEqual(bucketOf(7));
+  await adjust(-9);
+  expect(await bucket()).toEqual([]);
+  await adjust(200);
+  expect(await bucket()).toEqual(bucketOf(200));
+  expect(invalidated).toEqual(Array(3).fill({ keyIds: [], digests: [], actorIds: [actorId] }));
+  expect((await limitsOf(keyId))?.limits).toMatchObject([adjusted, { name: "other" }]);
+  expect(await adjust(1, "unknown")).toBeNull();
+  expect(await store.adjustQuota("no one", { quota: "monthly", delta: 1 }, LATER, operator)).toBeNull();
+});
+
 test("actors are listed by id in pages, and to a restricted caller only its own", async () => {
   const { store, put } = await open();
   for (const actorId of ACTOR_IDS) await put(actorId, [LIMIT]);
-  const ids = async (after: string | null, limit: number, actorIds: readonly string[] | null = null) =>
-    (await store.list(after, limit, { actorIds })).map(({ actorId }) => actorId);
+  const ids = async (after: string | null, limit: number, actorIds: readonly string[] | null = null, text = "") => {
+    const filter = parseActorFilter(text, () => 0);
+    return (await store.list({ filter, after, limit }, { actorIds })).map(({ actorId }) => actorId);
+  };
   const sorted = ACTOR_IDS.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   expect(await ids(null, 100)).toEqual(sorted);
   expect([...(await ids(null, 2)), ...(await ids(sorted[1] ?? "", 100))]).toEqual(sorted);
   expect(await ids(null, 100, ["unknown", "a b"])).toEqual(["a b"]);
   expect(await ids(null, 100, [])).toEqual([]);
+  const either = 'actor_id="a b" OR actor_id:*';
+  expect(await ids(null, 100, ["a b", "team_42"], either)).toEqual(["a b", "team_42"]);
+  expect(await ids("a b", 100, ["a b", "team_42"], either)).toEqual(["team_42"]);
 });
 
 test("a change notifies all nodes of the actor, and invalidates the cache of this one", async () => {
@@ -133,17 +187,42 @@ test("the events of changes give the table, and are found by the actor", async (
 });
 
 test("no actor has limits while a server that does not apply them has a lease, and no such server joins then", async () => {
-  const { sql, put, store } = await open();
+  const { sql, put, putQuotas, store } = await open();
   const join = () => sql`
     INSERT INTO nodes (lease_id, name, version, ttl_ms, verification_checks)
     VALUES (gen_random_uuid(), 'old:1', '0.3.0', 3000, '{DISABLED,ADDRESS,ACTORS}')`;
   await join();
   const rejected = { code: "SERVERS_OUTDATED", metadata: { servers: "old:1 (0.3.0)" } };
   await expect(put("team_42", [LIMIT])).rejects.toMatchObject(rejected);
+  await expect(putQuotas("team_42", [MONTHLY])).rejects.toMatchObject(rejected);
   await put("team_42", null);
   await sql`DELETE FROM nodes`;
   await put("team_42", [LIMIT]);
   await expect(join()).rejects.toThrow("an actor has the control LIMITS, which server old:1 (0.3.0) does not apply");
+  await put("team_42", null);
+  await putQuotas("team_42", [MONTHLY]);
+  await expect(join()).rejects.toThrow("an actor has the control LIMITS, which server old:1 (0.3.0) does not apply");
   await store.delete("team_42", operator);
   await join();
+});
+
+test("a filter whose actors the database does not find in time names the field that has an index", async () => {
+  const { owner, sql, put } = await open();
+  await put("team_42", [LIMIT]);
+  const lists: Database = {
+    run: (work) =>
+      sql.begin(async (slow) => {
+        await slow`SET LOCAL statement_timeout = 50`;
+        return work(slow as unknown as Sql, { isReplicationCancelled: false });
+      }) as never,
+  };
+  const store = createActorStore({ reads: lists, lists }, () => Promise.reject(new Error("reads only")));
+  const filter = parseActorFilter("quotas:monthly", () => 0);
+  await owner.begin(async (lock) => {
+    await lock`LOCK TABLE actors`;
+    await expect(store.list({ filter, after: null, limit: 1 }, { actorIds: null })).rejects.toMatchObject({
+      code: "LIST_TOO_SLOW",
+      message: "filter: selects too few of too many actors; add a condition on actor_id",
+    });
+  });
 });

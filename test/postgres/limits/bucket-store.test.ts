@@ -1,3 +1,4 @@
+import postgres from "postgres";
 import { expect, onTestFinished, test } from "vitest";
 import { Pool } from "../../../src/postgres/connection/pool.ts";
 import { createBucketStore } from "../../../src/postgres/limits/bucket-store.ts";
@@ -44,15 +45,63 @@ test("drains by the clock of the database, and not when it steps back", async ()
   expect((await grant([{ ...bucket, wanted: 100 }]))[0]?.granted).toBe(10);
 });
 
+/** Sets the limit of an actor to tokens per hour. */
+function setLimit(pool: Pool, limit: { readonly quota: number; readonly burst: number }): Promise<unknown> {
+  return setLimits(pool, [{ name: "requests", window: "3600s", ...limit }]);
+}
+
+function setLimits(pool: Pool, all: readonly object[]): Promise<unknown> {
+  const limits = JSON.stringify(all);
+  return pool.run(
+    (sql) => sql`
+      INSERT INTO actors (actor_id, rate_limits, create_time, update_time) VALUES ('1', ${limits}::text::jsonb, now(), now())
+      ON CONFLICT (actor_id) DO UPDATE SET rate_limits = excluded.rate_limits`,
+  );
+}
+
 test("a changed limit keeps what is used, at most its burst, and drains by the earlier rate until then", async () => {
   const { grant, pool } = await open();
-  await grant([{ ...bucket, wanted: 10 }]);
-  expect((await grant([{ ...bucket, burst: 30, wanted: 100 }]))[0]?.granted).toBe(20);
-  expect((await grant([{ ...bucket, burst: 5, wanted: 1 }]))[0]?.level).toBeCloseTo(5, 3);
+  const shared = { ...bucket, bucket: "actor/1/requests" };
+  await grant([{ ...shared, wanted: 10 }]);
+  await setLimit(pool, { quota: 1, burst: 30 });
+  expect((await grant([{ ...shared, burst: 30, wanted: 100 }]))[0]?.granted).toBe(20);
+  await setLimit(pool, { quota: 1, burst: 5 });
+  expect((await grant([{ ...shared, burst: 5, wanted: 1 }]))[0]?.level).toBeCloseTo(5, 3);
   await step(pool, 2.5 * HOUR);
-  expect((await grant([{ ...bucket, burst: 5, rate: 4 / HOUR, wanted: 5 }]))[0]?.granted).toBe(2);
+  await setLimit(pool, { quota: 4, burst: 5 });
+  expect((await grant([{ ...shared, burst: 5, rate: 4 / HOUR, wanted: 5 }]))[0]?.granted).toBe(2);
   await step(pool, 0.9 * HOUR);
-  expect((await grant([{ ...bucket, burst: 5, rate: 4 / HOUR, wanted: 5 }]))[0]?.granted).toBe(4);
+  expect((await grant([{ ...shared, burst: 5, rate: 4 / HOUR, wanted: 5 }]))[0]?.granted).toBe(4);
+});
+
+test("a statement with an earlier limit is granted by the later one, also if it is the first, and changes nothing", async () => {
+  const { grant, pool } = await open();
+  const [earlier, later] = [
+    { ...bucket, bucket: "actor/1/requests" },
+    { ...bucket, bucket: "actor/1/requests", burst: 30 },
+  ];
+  await setLimit(pool, { quota: 1, burst: 30 });
+  expect((await grant([{ ...earlier, wanted: 100 }]))[0]?.granted).toBe(10);
+  expect((await grant([{ ...later, wanted: 15 }]))[0]?.granted).toBe(15);
+  expect((await grant([{ ...earlier, wanted: 3 }]))[0]?.granted).toBe(3);
+  expect((await grant([{ ...later, wanted: 100 }]))[0]?.granted).toBe(2);
+  await pool.run((sql) => sql`DELETE FROM actors`);
+  await setLimit(pool, { quota: 1, burst: 5 });
+  expect((await grant([{ ...later, wanted: 100 }]))[0]).toMatchObject({ granted: 0, level: expect.closeTo(5, 3) });
+});
+
+test("a change of one limit does not wait for the bucket of another", async () => {
+  const { pool, url } = await open();
+  const other = { name: "a", window: "3600s", quota: 1, burst: 1 };
+  await setLimits(pool, [other, { ...other, name: "b" }]);
+  const locking = postgres(url, { max: 1, onnotice: () => {} });
+  onTestFinished(() => locking.end());
+  await locking.begin(async (sql) => {
+    await sql`SELECT FROM limit_buckets WHERE bucket = 'actor/1/a' FOR UPDATE`;
+    await setLimits(pool, [other, { ...other, name: "b", burst: 2 }]);
+  });
+  const rows = await pool.run((sql) => sql<{ burst: number }[]>`SELECT burst FROM limit_buckets ORDER BY bucket`);
+  expect(rows.map(({ burst }) => burst)).toEqual([1, 2]);
 });
 
 test("concurrent statements on the same buckets neither deadlock nor grant more than there is", async () => {

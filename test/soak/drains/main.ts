@@ -8,6 +8,7 @@ import { DRAIN_DELAY } from "../../../src/cli/signals.ts";
 import { toConfig } from "../../../src/server/config/config.ts";
 import { startService } from "../../../src/server/start.ts";
 import { startDatabase } from "../../faults/database.ts";
+import { WITHOUT_OWN_LIMITS } from "../../support/own-limits.ts";
 import { issue, restClient } from "../../support/rest.ts";
 import { seededBy } from "../../support/seeded.ts";
 import { type Connection, openHttp1, openHttp2, PROTOCOLS, type ProtocolName } from "./calls.ts";
@@ -43,6 +44,7 @@ setDefaultCACertificates([await readFile(`${TLS}.cert.pem`, "utf8")]);
 const database = await startDatabase(dir);
 const common = {
   ...{ KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", KEYHOLD_PUBLIC_RATE: "off" },
+  ...WITHOUT_OWN_LIMITS,
   KEYHOLD_DATABASE_URL: database.url(database.port),
   KEYHOLD_ROOT_SECRET: "drains-root-secret-0123456789-abcdefghijklmnop",
 };

@@ -92,6 +92,7 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
       body: { actor: resource, ...(update_mask && { update_mask }) },
     }),
   ],
+  [actors.adjustActorQuota, ({ actor_id, ...body }) => post(`${actor({ actor_id })}:adjustQuota`, body)],
   [actors.deleteActor, (request) => ({ method: "DELETE", path: actor(request) })],
   [webhooks.createWebhookEndpoint, (body) => post(paths.webhookEndpoints, body)],
   [webhooks.getWebhookEndpoint, (request) => ({ method: "GET", path: webhook(request) })],

@@ -9,6 +9,7 @@ import { anyLimit } from "../../support/rate-limits.ts";
 
 const anyState: fc.Arbitrary<LimitStatus> = fc.record({
   limit: anyLimit,
+  cost: fc.constant(1),
   remaining: fc.option(fc.integer({ min: 0, max: 1e9 })),
   resetTime: fc.option(fc.double({ min: 1_001, max: 1e13, noNaN: true })),
   retryAfter: fc.option(fc.double({ min: 0, max: 1e11, noNaN: true })),

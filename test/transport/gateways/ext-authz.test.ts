@@ -12,6 +12,7 @@ import { check, type Described, decisionOf, describeRequest } from "../../suppor
 import { type Fields, fields } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
 import { lastRequest } from "../../support/log-lines.ts";
+import { readRateLimitFields } from "../../support/rate-limit-fields.ts";
 import { issue } from "../../support/rest.ts";
 import { callGrpc, frame, rpcPath } from "../../support/wire.ts";
 
@@ -37,7 +38,14 @@ const bearer = (credential: string): Fields => [["Authorization", `Bearer ${cred
 test("a key whose limit is exceeded is denied with 429", async () => {
   const { secret } = await issue(suite.rest, { quotas: [{ name: "monthly", limit: 3, period: "QUOTA_PERIOD_MONTH" }] });
   const request = { headers: bearer(secret), extensions: { charges: "monthly:2" } };
-  expect((await ask(request)).status).toBe(200);
+  for (const remaining of [3, 1]) {
+    const charges = `monthly:${remaining === 3 ? 0 : 2}`;
+    const accepted = await ask({ ...request, extensions: { charges } });
+    const { policies, states } = readRateLimitFields(new Headers(accepted.added));
+    expect([accepted.status, policies, states]).toEqual([
+      ...[200, { monthly: { q: 3 } }, { monthly: { r: remaining, t: expect.any(Number) } }],
+    ]);
+  }
   const denied = await ask(request);
   expect(denied).toMatchObject({
     code: Code.ResourceExhausted,

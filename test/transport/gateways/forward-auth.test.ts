@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import { revoke } from "../../support/conformance.ts";
 import { type Asked, type Fields, forwardAuth } from "../../support/forward-auth.ts";
 import { useGuardedService } from "../../support/guarded.ts";
+import { readRateLimitFields } from "../../support/rate-limit-fields.ts";
 import { issue } from "../../support/rest.ts";
 
 const suite = useGuardedService(() => ({ KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_GATEWAY_METADATA: "plan_id" }));
@@ -53,7 +54,13 @@ test("a key whose limit is exceeded is answered 429, with when to try again", as
   const limited = await issue(suite.rest, { rate_limits: [{ name: "requests", quota: 5, window: "24h" }] });
   const suffix = "?charges=requests:2,other";
   expect((await ask(bearer(limited.secret), { suffix })).status).toBe(200);
-  expect((await ask(bearer(limited.secret), { suffix: ";charges=requests:2/path" })).status).toBe(200);
+  const accepted = await ask(bearer(limited.secret), { suffix: ";charges=requests:2/path" });
+  expect(accepted.status).toBe(200);
+  // As an RFC 9651 parser of others reads them.
+  const { policies, states } = readRateLimitFields(new Headers(accepted.headers as Record<string, string>));
+  expect(policies).toEqual({ requests: { q: 5, w: 86_400 } });
+  expect(states).toEqual({ requests: { r: 1, t: expect.any(Number) } });
+  expect(accepted.headers["retry-after"]).toBeUndefined();
   const { status, headers, reason, text } = await ask(bearer(limited.secret), { suffix });
   expect([status, reason]).toEqual([429, "VERIFICATION_ERROR_RATE_LIMITED"]);
   expect(headers).toMatchObject({ "cache-control": "no-store", "ratelimit-policy": '"requests";q=5;w=86400' });

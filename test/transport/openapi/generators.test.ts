@@ -70,6 +70,9 @@ test("objects are open in requests too, and the description says what the server
 test("enums are closed in requests, without a name for no value, and open in responses", () => {
   const enums = parts(requests).filter(([, one]) => one.enum !== undefined);
   expect(placesOf(enums)).toEqual([
+    "RateLimitEnforcement",
+    "OutagePolicy",
+    "QuotaPeriod",
     "HashAlgorithm",
     "TextEncoding",
     "TokenAlgorithm",
@@ -77,7 +80,8 @@ test("enums are closed in requests, without a name for no value, and open in res
     ...["Revoke", "Disable", "Enable"].map((verb) => `${verb}ApiKeyBody.properties.collection`),
   ]);
   expect(enums.filter(([, one]) => one.enum.includes(""))).toEqual([]);
-  expect(JSON.stringify(schemas.TokenAlgorithm)).not.toContain("TOKEN_ALGORITHM_UNSPECIFIED");
+  for (const required of ["TokenAlgorithm", "QuotaPeriod"])
+    expect(JSON.stringify(schemas[required])).not.toContain("_UNSPECIFIED");
   const closed = parts(responses).filter(([, one]) => one.enum !== undefined || one.const !== undefined);
   expect(placesOf(closed)).toEqual([]);
   const open = parts(responses).filter(([, one]) => one["x-extensible-enum"] !== undefined);

@@ -160,8 +160,9 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   await rest("DELETE", `${paths.webhookEndpoints}/${newWebhookEndpointId}`);
   await putUsage(issued.keyId);
   const { limitedActorId, unknownActorId } = SAMPLES;
-  const limits = { rate_limits: [{ name: "requests", quota: 600, window: "1m" }] };
-  await rest("PATCH", `${paths.actors}/${limitedActorId}`, { actor: limits, update_mask: "rate_limits" });
+  const monthly = { name: "monthly", limit: 10_000, period: "QUOTA_PERIOD_MONTH" };
+  const limits = { rate_limits: [{ name: "requests", quota: 600, window: "1m" }], quotas: [monthly] };
+  await rest("PATCH", `${paths.actors}/${limitedActorId}`, { actor: limits, update_mask: "rate_limits,quotas" });
   const places: Readonly<Record<keyof typeof SAMPLES, string>> = {
     issuedKeyId: issued.keyId,
     importedKeyId: imported.keyId,
@@ -193,8 +194,8 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
 
 /** Adds usage of a key: in this hour, and on the day of the examples. */
 async function putUsage(keyId: string): Promise<void> {
-  await suite.sql`SELECT usage_flush(gen_random_uuid(), 1, ${[keyId]}::uuid[], '{EXPIRED}', '{1}')`;
-  await suite.sql`SELECT usage_partition('key_usage', 'key_usage_20261122', '2026-11-22', '2026-11-23')`;
+  await suite.sql`SELECT usage_flush(gen_random_uuid(), 1, ${[keyId, keyId]}::uuid[], '{EXPIRED,units/tokens}', '{1,9}')`;
+  await suite.sql`SELECT usage_live_partition('2026-11-22')`;
   await suite.sql`UPDATE usage_log SET first_day = '2026-11-22'`;
   await suite.sql`
     INSERT INTO key_usage (key_id, count, day, outcome, hours)

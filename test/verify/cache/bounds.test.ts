@@ -72,3 +72,19 @@ test("hits, misses and entries are counted", async () => {
   fixture.cache.clear();
   expect(fixture.cache.stats()).toMatchObject({ entries: 0, credentials: 0, negatives: 0, bytes: 0 });
 });
+
+test("a rate limit takes at most 36 bytes of a cached key", async () => {
+  const limits = [{ name: "requests", quota: 60, window: 60_000, burst: 120, enforcement: "ENFORCED" } as const];
+  const rateLimits = limits.map((limit) => ({ ...limit, onDemand: false, onOutage: "DENY" }) as const);
+  const bytesOf = async (change: object) => {
+    const fixture = newFixture({ maxEntries: 2_000 });
+    const credentials = Array.from({ length: 1_000 }, () => fixture.issue(change).credential);
+    await verifyAll(fixture.context, requestsOf(credentials));
+    expect(fixture.cache.stats()).toMatchObject({ credentials: 1_000 });
+    return fixture.cache.stats().bytes / 1_000;
+  };
+  const more = (await bytesOf({ rateLimits })) - (await bytesOf({}));
+  console.info(`${more} bytes`);
+  expect(more).toBeGreaterThan(0);
+  expect(more).toBeLessThanOrEqual(36);
+});

@@ -9,7 +9,17 @@ const limit = {
   ...{ enforcement: "RATE_LIMIT_ENFORCEMENT_ENFORCED", on_demand: false, on_outage: "OUTAGE_POLICY_DENY" },
 };
 
-const actor: JsonObject = { actor_id, rate_limits: [limit], create_time: CREATED, update_time: CREATED };
+const monthly = {
+  ...{ name: "monthly", limit: 10000, period: "QUOTA_PERIOD_MONTH", anchor_time: "2001-01-01T00:00:00Z" },
+};
+
+const actor: JsonObject = {
+  actor_id,
+  rate_limits: [limit],
+  quotas: [monthly],
+  create_time: CREATED,
+  update_time: CREATED,
+};
 
 const parameters = { actor_id };
 const unknown: Example = {
@@ -44,9 +54,12 @@ export const actorExamples: Readonly<Record<string, Examples>> = {
   },
   ActorsService_UpdateActor: {
     limit: {
-      summary: "Let all keys of an actor together be verified 600 times per minute",
-      parameters: { actor_id, update_mask: "rate_limits" },
-      body: { rate_limits: [{ name: "requests", quota: 600, window: "1m" }] },
+      summary: "Let all keys of an actor together be verified 600 times per minute, and 10,000 times per month",
+      parameters: { actor_id, update_mask: "rate_limits,quotas" },
+      body: {
+        rate_limits: [{ name: "requests", quota: 600, window: "1m" }],
+        quotas: [{ name: "monthly", limit: 10000, period: "QUOTA_PERIOD_MONTH" }],
+      },
       status: 200,
       response: actor,
     },
@@ -56,6 +69,24 @@ export const actorExamples: Readonly<Record<string, Examples>> = {
       body: { rate_limits: ["1m", "1h"].map((window) => ({ name: "requests", quota: 600, window })) },
       status: 400,
       response: invalidArgument("actor.rate_limits[1].name", "is used twice", "DUPLICATE_FIELD"),
+    },
+  },
+  ActorsService_AdjustActorQuota: {
+    subtract: {
+      summary: "Subtract 500 verifications of this month",
+      parameters,
+      body: { name: "monthly", delta: -500 },
+      status: 200,
+      response: actor,
+    },
+    unknown: {
+      summary: "No such quota",
+      parameters,
+      body: { name: "daily", delta: -500 },
+      status: 404,
+      response: errorBody(404, "NOT_FOUND", "QUOTA_NOT_FOUND", "name: the actor has no quota of this name", {
+        field: "name",
+      }),
     },
   },
   ActorsService_DeleteActor: {

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { toConnectError } from "../../../src/api/errors.ts";
-import { RATE_LIMITED } from "../../../src/auth/call-limits.ts";
 import { bearerOf } from "../../../src/auth/caller-credential.ts";
 import { requireScope } from "../../../src/auth/guard.ts";
+import { rateLimited } from "../../../src/auth/own-limits.ts";
 import { ADMIN_SCOPES } from "../../../src/domain/admin-scopes.ts";
 import { UNRESTRICTED } from "../../../src/domain/principal.ts";
 import { OVERLOADED } from "../../../src/transport/pipeline/concurrency-limiter.ts";
@@ -20,7 +20,7 @@ const ERRORS: Readonly<Record<string, unknown>> = {
   BODY_TOO_LARGE: new HttpError("BODY_TOO_LARGE"),
   MEDIA_TYPE_NOT_SUPPORTED: new HttpError("MEDIA_TYPE_NOT_SUPPORTED"),
   CONTENT_ENCODING_NOT_SUPPORTED: new HttpError("CONTENT_ENCODING_NOT_SUPPORTED"),
-  RATE_LIMITED,
+  RATE_LIMITED: rateLimited("public", "client_address", 1_000),
   INTERNAL: new Error("hidden from callers"),
   OVERLOADED,
 };

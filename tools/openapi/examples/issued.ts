@@ -1,5 +1,6 @@
 import type { Examples } from "./example.ts";
 import {
+  CREATED,
   errorBody,
   ISSUED,
   invalidArgument,
@@ -12,6 +13,7 @@ import {
 
 const { issuedKeyId, revokedKeyId, secret, usedRequestId } = SAMPLES;
 const UPDATED = "2026-11-22T10:00:00.456Z";
+const GRACE_END = "2026-11-23T10:00:00.456Z";
 
 export const issuedExamples: Readonly<Record<string, Examples>> = {
   IssuedApiKeysService_CreateIssuedApiKey: {
@@ -132,7 +134,13 @@ export const issuedExamples: Readonly<Record<string, Examples>> = {
       parameters: { key_id: issuedKeyId },
       body: { grace_period: "24h" },
       status: 200,
-      response: { secret, issued_api_key: issuedKey({ update_time: UPDATED, rotate_time: UPDATED }) },
+      response: {
+        secret,
+        issued_api_key: issuedKey({
+          ...{ update_time: UPDATED, rotate_time: UPDATED },
+          previous_secrets: [{ hint: "kh_v1_…0000", create_time: CREATED, expire_time: GRACE_END }],
+        }),
+      },
     },
     unknown: unknownKey("issued key", {}),
     revoked: REVOKED_KEY,

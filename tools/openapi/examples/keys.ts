@@ -34,7 +34,10 @@ const badCredential = errorBody(401, "UNAUTHENTICATED", "CREDENTIAL_INVALID", "c
   metadata: { error_code: "VERIFICATION_ERROR_REVOKED" },
 });
 
-const ofKind = (kind: string, key: JsonObject): JsonObject => ({ kind, restricted_to_actor_ids: [], ...key });
+const ofKind = (kind: string, key: JsonObject): JsonObject => ({
+  ...{ kind, restricted_to_actor_ids: [], previous_secrets: [] },
+  ...key,
+});
 
 const disabled = (kind: string, key: JsonObject): JsonObject => ({
   ...ofKind(kind, key),

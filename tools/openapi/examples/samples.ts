@@ -99,6 +99,7 @@ export function issuedKey(changes: JsonObject = {}): JsonObject {
     restricted_to_actor_ids: [],
     rate_limits: [],
     quotas: [],
+    previous_secrets: [],
     ...changes,
   };
 }

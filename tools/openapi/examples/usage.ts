@@ -8,7 +8,10 @@ const { issuedKeyId: key_id, unknownKeyId } = SAMPLES;
 const DAY = "2026-11-22T00:00:00Z";
 const NEXT_DAY = "2026-11-23T00:00:00Z";
 
-const count = (fields: JsonObject): JsonObject => ({ key_id: "", actor_id: "", outcome: "", ...fields });
+const count = (fields: JsonObject): JsonObject => ({
+  ...{ key_id: "", actor_id: "", outcome: "", count: "0", limit: "", units: "0" },
+  ...fields,
+});
 
 export const usageExamples: Readonly<Record<string, Examples>> = {
   UsageService_QueryUsage: {
@@ -23,6 +26,12 @@ export const usageExamples: Readonly<Record<string, Examples>> = {
       parameters: { actor_id: "team_42", outcome: "EXPIRED", step: "1h" },
       status: 200,
       response: { usage_counts: [count({ start_time: "2026-11-22T09:00:00Z", count: "17" })], next_page_token: "" },
+    },
+    units: {
+      summary: "What an actor has used by its limits `tokens`, by day",
+      parameters: { actor_id: "team_42", limit: "tokens", step: "1d" },
+      status: 200,
+      response: { usage_counts: [count({ start_time: DAY, units: "1840220" })], next_page_token: "" },
     },
     misspelt: {
       summary: "An unknown outcome",

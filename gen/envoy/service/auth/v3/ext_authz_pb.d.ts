@@ -280,6 +280,13 @@ export declare type OkHttpResponse = Message<"envoy.service.auth.v3.OkHttpRespon
    * @generated from field: repeated string headers_to_remove = 5;
    */
   headersToRemove: string[];
+
+  /**
+   * Of the response to the client.
+   *
+   * @generated from field: repeated envoy.service.auth.v3.HeaderValueOption response_headers_to_add = 6;
+   */
+  responseHeadersToAdd: HeaderValueOption[];
 };
 
 /**
