@@ -153,22 +153,20 @@ test("a change whose wait for the synchronous standby is cancelled is unconfirme
       },
     );
   const changing = change(true);
-  await eventually(async () => {
-    const rows = await primary.admin`
-      SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'INSERT INTO changes%'`;
-    return rows.length > 0;
-  });
+  await untilWaiting(
+    () => primary.admin`
+      SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE 'INSERT INTO changes%'`,
+  );
   await expect((await changing).propagated).rejects.toMatchObject({ code: "CHANGE_UNCONFIRMED" });
   let isRepeated = false;
   const repeating = change(false).then(async ({ propagated }) => {
     await propagated;
     isRepeated = true;
   });
-  await eventually(async () => {
-    const rows = await primary.admin`
-      SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%pg_logical_emit_message%'`;
-    return rows.length > 0;
-  });
+  await untilWaiting(
+    () => primary.admin`
+      SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query LIKE '%pg_logical_emit_message%'`,
+  );
   expect(isRepeated).toBe(false);
   await standby.resume();
   await repeating;
@@ -188,7 +186,7 @@ test("changes of a transaction whose wait for the standby is cancelled are uncon
   await standby.pause();
   const together = [rename(one, "a"), rename(two, "b"), rename(UNKNOWN_KEY_ID, "c")];
   const outcomes = Promise.allSettled(together);
-  await eventually(async () => (await waitingForStandby()).length === 1);
+  await untilWaiting(waitingForStandby);
   const later = rename(one, "d");
   await primary.admin`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'`;
   expect(await outcomes).toMatchObject(
@@ -221,6 +219,15 @@ test("a change without effect waits for the standby, whether it locks its key or
 function waitingForStandby() {
   return primary.admin`
     SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'keyhold'`;
+}
+
+/** Polls until there is a row. A renewal that waits for the standby is cancelled: it holds the lock of NOTIFY, for which commits wait. */
+function untilWaiting(find: () => Promise<readonly unknown[]>): Promise<void> {
+  return eventually(async () => {
+    await primary.admin`
+      SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND application_name = 'keyhold lease'`;
+    return (await find()).length > 0;
+  });
 }
 
 test("a renewal whose wait for the synchronous standby is cancelled is not replicated", async () => {

@@ -40,8 +40,15 @@ const ROUNDS = 40_000_000;
 const COUNTS =
   /^ *(?:Tests +.*passed.*|Total cases: .*|\d[\d,]* (?:passed|faults alone|scenarios|verifications|inputs|nodes).*)$/gm;
 
-/** Maximum number of lines that are printed again at the end of the run, for each suite that failed. */
-const MAX_LINES = 60;
+/** Lines that say what failed: a test and its error, a finding and its problems, a violation, a check. */
+const FAILURES = /^ *(?:FAIL |\w*Error: |== .*KEYHOLD_|-- |violation: |unexpected: |FAILED ).*$/gm;
+
+/**
+ * Maximum numbers of these lines, and of their characters, that are printed again for each suite that failed: records of CI keep only the end
+ * of the output.
+ */
+const MAX_LINES = 12;
+const MAX_LENGTH = 240;
 
 /** Bytes. Tests leave less than a tenth of it in their folders. */
 const MIN_MEMORY = 8 * 2 ** 30;
@@ -71,8 +78,8 @@ for (const signal of ["SIGINT", "SIGTERM"] as const)
 process.once("exit", () => {
   for (const folder of [logs, memory ?? []].flat()) rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
 });
-/** The last lines of suites that failed. */
-const ends: string[] = [];
+/** Says for each suite that failed what it was. */
+const failures: string[] = [];
 
 const results: Result[] = [];
 const leftOut: string[] = [];
@@ -83,7 +90,7 @@ await runAll(suites.filter(({ isAlone }) => isAlone));
 await Promise.all([runAll(rest), ...(isGate ? [runAll(rest, "pop"), runAll(rest, "pop")] : [])]);
 
 const seconds = secondsSince(start);
-for (const end of ends) console.info(`\n${end}`);
+for (const failure of failures) console.info(`\n${failure}`);
 const failed = results.filter(({ passed }) => !passed);
 for (const { suite, passed, seconds, counts } of results)
   console.info(`${passed ? "passed" : "FAILED"} ${String(seconds).padStart(5)} s  ${suite}: ${counts}`);
@@ -156,8 +163,12 @@ async function runSuite({ name, command, gate, isInMemory }: Suite): Promise<Res
   await file.close();
   const output = stripVTControlCharacters(await readFile(log, "utf8"));
   console.info(`\n== ${name}\n${output}`);
-  if (status !== 0)
-    ends.push(`failed: ${name}; the end of its output:\n${output.split("\n").slice(-MAX_LINES).join("\n")}`);
+  if (status !== 0) {
+    const lines = output.match(FAILURES) ?? output.trimEnd().split("\n").slice(-MAX_LINES);
+    failures.push(
+      [`failed: ${name}`, ...lines.slice(0, MAX_LINES).map((line) => line.slice(0, MAX_LENGTH))].join("\n"),
+    );
+  }
   const counts = [...output.matchAll(COUNTS)].map(([line]) => line.trim().replaceAll(/ +/g, " ")).join("; ");
   return { suite: name, passed: status === 0, seconds: secondsSince(began), counts };
 }
