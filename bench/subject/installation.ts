@@ -59,7 +59,6 @@ export function startKeyhold(
     environment: {
       KEYHOLD_DATA_DIR: dataDir,
       KEYHOLD_METRICS_PORT: "0",
-      KEYHOLD_PUBLIC_RATE: "off",
       ...WITHOUT_OWN_LIMITS,
       ...environment,
     },

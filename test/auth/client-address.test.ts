@@ -20,8 +20,6 @@ const STRANGER = "127.0.0.9";
 const ENVIRONMENT = {
   KEYHOLD_AUTH: "admin-token",
   KEYHOLD_TRUSTED_PROXIES: `${PROXY}, 10.0.0.0/8, fd00::/8`,
-  KEYHOLD_FAILURE_RATE: "off",
-  KEYHOLD_PUBLIC_RATE: "off",
 };
 
 const suite = useGuardedService(() => ENVIRONMENT);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Seeded } from "../support/seeded.ts";
 import type { ClusterNode } from "./cluster.ts";
+import { untilReady } from "./failover/fixture.ts";
 import { FAULTS, type Fault, type FaultName, type FaultTarget } from "./faults.ts";
 import type { History } from "./history.ts";
 import type { Round } from "./schedule.ts";
@@ -67,17 +68,10 @@ async function untilAccepted({ admin }: FaultTarget["database"]): Promise<void> 
 
 /** Returns the milliseconds until all nodes were ready again. */
 async function recovered(nodes: readonly ClusterNode[], history: History, round: Round): Promise<number> {
-  const began = performance.now();
-  for (;;) {
-    const ready = await Promise.all(nodes.map((node) => node.isReady()));
-    const time = performance.now() - began;
-    if (ready.every(Boolean)) return time;
-    if (time > RECOVERY_TIMEOUT) {
-      history.unexpected.push(
-        `after ${round.join(" and ")} not all nodes were ready within ${RECOVERY_TIMEOUT / 1000} s`,
-      );
-      return time;
-    }
-    await sleep(50);
-  }
+  const time = await untilReady({ nodes }, RECOVERY_TIMEOUT);
+  if (time === null)
+    history.unexpected.push(
+      `after ${round.join(" and ")} not all nodes were ready within ${RECOVERY_TIMEOUT / 1000} s`,
+    );
+  return time ?? RECOVERY_TIMEOUT;
 }

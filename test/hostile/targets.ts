@@ -13,8 +13,6 @@ const COMMON = {
   // A slow or busy machine must not cost a lease.
   KEYHOLD_LEASE_TTL: "15s",
   // All inputs come from one address, and must not be rejected for their rate.
-  KEYHOLD_PUBLIC_RATE: "off",
-  KEYHOLD_FAILURE_RATE: "off",
   ...WITHOUT_OWN_LIMITS,
   KEYHOLD_GATEWAYS: "forward-auth,ext-authz",
 };

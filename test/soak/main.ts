@@ -64,8 +64,6 @@ const common = {
   // Both are full after the warm-up.
   KEYHOLD_CACHE_SIZE: "1",
   KEYHOLD_DATABASE_POOL_SIZE: "2",
-  KEYHOLD_PUBLIC_RATE: "off",
-  KEYHOLD_FAILURE_RATE: "off",
   ...WITHOUT_OWN_LIMITS,
   KEYHOLD_GATEWAYS: "forward-auth,ext-authz",
 };

@@ -43,7 +43,7 @@ await chmod(dir, 0o711);
 setDefaultCACertificates([await readFile(`${TLS}.cert.pem`, "utf8")]);
 const database = await startDatabase(dir);
 const common = {
-  ...{ KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off", KEYHOLD_PUBLIC_RATE: "off" },
+  ...{ KEYHOLD_PORT: "0", KEYHOLD_METRICS_PORT: "off" },
   ...WITHOUT_OWN_LIMITS,
   KEYHOLD_DATABASE_URL: database.url(database.port),
   KEYHOLD_ROOT_SECRET: "drains-root-secret-0123456789-abcdefghijklmnop",

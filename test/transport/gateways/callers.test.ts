@@ -15,7 +15,7 @@ const pem = (name: string) => readFileSync(join(TLS, `${name}.pem`), "utf8");
 const certificate = (name: string) => ({ cert: pem(`${name}.cert`), key: pem(`${name}.key`) });
 
 const suite = useGuardedService();
-const AUTH = { KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_FAILURE_RATE: "off" };
+const AUTH = { KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "forward-auth" };
 
 let key: { readonly keyId: string; readonly secret: string };
 beforeAll(async () => {

@@ -12,7 +12,7 @@ const PROXIES = "127.0.0.0/8, 10.0.0.0/8";
 const suite = useGuardedService();
 const restart = (more: Record<string, string> = {}) =>
   suite.server.restart({
-    ...{ KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_FAILURE_RATE: "off" },
+    ...{ KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "forward-auth" },
     ...more,
   });
 

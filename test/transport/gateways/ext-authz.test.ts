@@ -16,7 +16,7 @@ import { readRateLimitFields } from "../../support/rate-limit-fields.ts";
 import { issue } from "../../support/rest.ts";
 import { callGrpc, frame, rpcPath } from "../../support/wire.ts";
 
-const ON = { KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "ext-authz", KEYHOLD_FAILURE_RATE: "off" };
+const ON = { KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "ext-authz" };
 const suite = useGuardedService(() => ({
   ...ON,
   ...{

@@ -8,7 +8,7 @@ import { observeHttp1 } from "../fast-path/observe.ts";
 
 /** Requests that a client may bring a gateway to send, byte by byte. Each verdict must belong to one request, and none to a part of one. */
 
-const suite = useGuardedService(() => ({ KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_FAILURE_RATE: "off" }));
+const suite = useGuardedService(() => ({ KEYHOLD_GATEWAYS: "forward-auth" }));
 
 let valid: { readonly keyId: string; readonly secret: string };
 let revoked: string;
@@ -160,7 +160,7 @@ const ROWS = table<Row>([
 describe.each(["on", "off"])("with the fast path %s", (fastPath) => {
   beforeAll(() =>
     suite.server.restart({
-      ...{ KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "forward-auth", KEYHOLD_FAILURE_RATE: "off" },
+      ...{ KEYHOLD_AUTH: "admin-token", KEYHOLD_GATEWAYS: "forward-auth" },
       KEYHOLD_FAST_PATH: fastPath,
     }),
   );
