@@ -10,20 +10,26 @@ const rateLimit: Limit = {
 };
 const quota: Limit = { name: "requests", limit: 1_000_000, period: "DAY", anchorTime: 0, adjustTime: null };
 
+function newLimiter(grantTokens: GrantTokens): Limiter {
+  const start = Date.now();
+  return new Limiter({
+    ...{ grantTokens, returnTokens: async () => undefined, nodes: () => 1 },
+    ...{ monotonic: () => Date.now() - start, clock: { now: () => Date.now() } },
+  });
+}
+
 /** Presents verifications to one node each millisecond for a while, and returns its limiter after ten seconds. */
 function present(limit: Limit, grantTokens: GrantTokens): Promise<Limiter> {
   return inVirtualTime(10_000, () => {
-    const start = Date.now();
-    const limiter = new Limiter({
-      ...{ grantTokens, returnTokens: async () => undefined, nodes: () => 1 },
-      ...{ monotonic: () => Date.now() - start, clock: { now: () => Date.now() } },
-    });
+    const limiter = newLimiter(grantTokens);
     const key = { keyId: "1", keyLimits: [limit] };
     const presenting = setInterval(() => void Promise.resolve(limiter.charge(key)).catch(() => undefined), 1);
     setTimeout(() => clearInterval(presenting), 25);
     return limiter;
   });
 }
+
+const sleep = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 function afterOneMillisecond<T>(result: () => T): Promise<T> {
   return new Promise((resolve, reject) =>
@@ -59,4 +65,51 @@ test("tokens of a quota that are not spent are not requested again", async () =>
     ),
   );
   expect(limiter.stats.statements).toBeLessThan(20);
+});
+
+const grantAll: GrantTokens = (requests) =>
+  afterOneMillisecond(() => requests.map(({ wanted }) => ({ granted: wanted, level: 1 })));
+
+test("a stop also charges what was spent while a statement was in flight", async () => {
+  let owed = Number.NaN;
+  await inVirtualTime(1_000, () => {
+    const limiter = newLimiter(async (requests) => {
+      // The first statement charges the first verification alone.
+      if (limiter.stats.statements === 1) limiter.charge({ keyId: "1", keyLimits: [rateLimit] });
+      return grantAll(requests);
+    });
+    limiter.charge({ keyId: "1", keyLimits: [rateLimit] });
+    void limiter.flush(false);
+    void limiter.flush(true).then(() => {
+      owed = limiter.stats.owed;
+    });
+  });
+  expect(owed).toBe(2);
+});
+
+test("what waits for tokens is not behind all debts that the job charges", async () => {
+  const KEYS = 2_000;
+  const empty = { ...rateLimit, burst: 1 };
+  let before = Number.NaN;
+  const limiter = await inVirtualTime(10_000, () => {
+    const limiter = newLimiter(grantAll);
+    const spend = () => {
+      for (let key = 0; key < KEYS; key++) limiter.charge({ keyId: `${key}`, keyLimits: [rateLimit] });
+    };
+    const measure = async () => {
+      spend();
+      await limiter.flush(false);
+      // With more demand, tokens would be requested, too.
+      await sleep(5_000);
+      spend();
+      const { statements } = limiter.stats;
+      void limiter.flush(false);
+      await limiter.charge({ keyId: "waiting", keyLimits: [empty] });
+      before = limiter.stats.statements - statements;
+    };
+    void measure();
+    return limiter;
+  });
+  expect(limiter.stats.owed).toBe(2 * KEYS);
+  expect(before).toBeLessThanOrEqual(3);
 });
