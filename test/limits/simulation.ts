@@ -8,8 +8,8 @@ import type { Allowance } from "./window-bound.ts";
 
 const EPOCH = Date.UTC(2026, 0, 1);
 
-/** Milliseconds. */
-const RENEWAL = 500;
+/** Milliseconds between two renewals. */
+const RENEWAL = 333;
 
 /** Milliseconds between two charges of small debts. */
 const FLUSH = 1_000;
@@ -17,8 +17,8 @@ const FLUSH = 1_000;
 /** Milliseconds in which all nodes see a change. */
 const CHANGE = 50;
 
-/** The longest lease, in milliseconds. */
-const LEASE = 2_000;
+/** The lifetime of a node's lease in milliseconds: the shortest that can be configured. */
+const LEASE = 1_000;
 
 /** Captured before timers are faked. */
 const realImmediate = setImmediate;
