@@ -45,10 +45,8 @@ function liveCounts(sql: Sql, { keyIds, condition, byHour, ...period }: Selectio
 
 /** The hours are read of the elements that match. */
 function packedCounts(sql: Sql, { keyIds, condition, byHour, ...period }: Selection): Fragment {
-  const rows = keyIds === null ? sql`packed_usage` : packedOf(sql, keyIds, period);
-  const isWanted = keyIds === null ? sql`true` : sql`key_id = wanted_key_id`;
-  const where = sql`WHERE ${condition} AND ${days(sql, period)} AND ${isWanted}`;
-  const entries = sql`${rows} CROSS JOIN LATERAL unnest(key_ids, outcomes, counts) WITH ORDINALITY AS entry (key_id, outcome, of_day, place)`;
+  const entries = keyIds === null ? allEntries(sql) : entriesOf(sql, keyIds, period);
+  const where = sql`WHERE ${condition} AND ${days(sql, period)}`;
   if (!byHour) return sql`SELECT key_id, day, outcome, of_day AS count FROM ${entries} ${where}`;
   return sql`
     SELECT key_id, day, outcome, of_hour.count, hour::integer - 1 AS hour FROM ${entries} CROSS JOIN LATERAL (
@@ -57,15 +55,22 @@ function packedCounts(sql: Sql, { keyIds, condition, byHour, ...period }: Select
     ) AS of_entry CROSS JOIN LATERAL unnest(hours) WITH ORDINALITY AS of_hour (count, hour) ${where}`;
 }
 
-/** Returns the row of each key and day that has the key if any has. */
-function packedOf(sql: Sql, keyIds: Fragment, period: Pick<Selection, "first" | "last">): Fragment {
+function allEntries(sql: Sql): Fragment {
+  return sql`packed_usage CROSS JOIN LATERAL unnest(key_ids, outcomes, counts) WITH ORDINALITY AS entry (key_id, outcome, of_day, place)`;
+}
+
+/** The row of each key and day that has the key if any has, and of it only the elements of the key, which takes a fraction of the time. */
+function entriesOf(sql: Sql, keyIds: Fragment, period: Pick<Selection, "first" | "last">): Fragment {
   return sql`
     unnest(${keyIds}) AS wanted_key_id
     CROSS JOIN generate_series(${period.first}::date, ${period.last}::date, interval '1 day') AS wanted_day
     CROSS JOIN LATERAL (
       SELECT * FROM packed_usage WHERE day = wanted_day::date AND first_key_id <= wanted_key_id AND ${days(sql, period)}
       ORDER BY first_key_id DESC LIMIT 1
-    ) AS packed_usage`;
+    ) AS packed_usage CROSS JOIN LATERAL (
+      SELECT wanted_key_id AS key_id, outcomes[place] AS outcome, counts[place] AS of_day, place
+      FROM unnest(array_positions(key_ids, wanted_key_id)) AS place
+    ) AS entry`;
 }
 
 /** Constants, from which the planner chooses the partitions and estimates their rows. */
