@@ -37,17 +37,18 @@ CREATE TABLE top_usage (
   PRIMARY KEY (day, outcome, key_id)
 );
 
--- Counts by hour, for queries that people write. Name a range of days.
+-- Verifications by hour, for queries that people write. Name a range of days. What verifications cost by a limit of their key or of its actor is
+-- counted like an outcome with the name `units/` and that of the limit (docs/usage.md).
 CREATE VIEW usage_by_hour WITH (security_invoker = true) AS
 SELECT key_id, day, outcome, hour, hours[hour] AS count
 FROM key_usage CROSS JOIN generate_series(0, 23) AS hour
-WHERE hours[hour] IS NOT NULL AND day >= (SELECT first_day FROM usage_log)
+WHERE hours[hour] IS NOT NULL AND day >= (SELECT first_day FROM usage_log) AND outcome NOT LIKE 'units/%'
 UNION ALL
 SELECT key_id, day, outcome, hour::integer - 1, count
 FROM packed_usage JOIN packed_usage_hours USING (day, first_key_id)
 CROSS JOIN unnest(key_ids, outcomes) WITH ORDINALITY AS entry (key_id, outcome, place)
 CROSS JOIN unnest(hours[place:place]) WITH ORDINALITY AS of_hour (count, hour)
-WHERE count IS NOT NULL AND day < (SELECT first_day FROM usage_log);
+WHERE count IS NOT NULL AND day < (SELECT first_day FROM usage_log) AND outcome NOT LIKE 'units/%';
 -- It needs the rights on its tables.
 GRANT SELECT ON usage_by_hour TO PUBLIC;
 
@@ -84,7 +85,7 @@ BEGIN
 END
 $$;
 
--- Packs the counts of a day, of the keys after one, up to another.
+-- Packs the counts of a day, of the keys after one, up to another. `top_usage` has no units: with limits of many names, its size would have no bound.
 CREATE FUNCTION usage_pack(packed_day date, after_key_id uuid, last_key_id uuid) RETURNS void LANGUAGE sql AS $$
   WITH source AS (
     SELECT key_id, outcome, count, hours FROM key_usage
@@ -101,10 +102,12 @@ CREATE FUNCTION usage_pack(packed_day date, after_key_id uuid, last_key_id uuid)
     INSERT INTO packed_usage SELECT packed_day, first_key_id, key_ids, outcomes, counts FROM packed
   ), stored_hours AS (
     INSERT INTO packed_usage_hours SELECT packed_day, first_key_id, hours FROM packed
+  ), verifications AS (
+    SELECT outcome, key_id, count FROM source WHERE outcome NOT LIKE 'units/%'
   ), ranked AS (
     SELECT outcome, key_id, count, is_stored, row_number() OVER (PARTITION BY outcome ORDER BY count DESC, key_id) AS place FROM (
-      SELECT outcome, key_id, count, false AS is_stored FROM source
-      UNION ALL SELECT '', key_id, sum(count), false FROM source GROUP BY key_id
+      SELECT outcome, key_id, count, false AS is_stored FROM verifications
+      UNION ALL SELECT '', key_id, sum(count), false FROM verifications GROUP BY key_id
       UNION ALL SELECT outcome, key_id, count, true FROM top_usage WHERE day = packed_day
     ) AS candidate
   ), removed AS (
