@@ -46,7 +46,9 @@ const MAX_QUEUE = 500;
 export class Borrower {
   readonly stats: BorrowerStats = { statements: 0, requests: 0, tokens: 0, owed: 0 };
   readonly #options: BorrowerOptions;
-  readonly #queue = new Map<SharedBucket, Inquiry>();
+  /** Inquiries for which verifications wait, and the others. */
+  readonly #urgent = new Map<SharedBucket, Inquiry>();
+  readonly #noted = new Map<SharedBucket, Inquiry>();
   /** Names of the buckets that a statement asks about. */
   readonly #inFlight = new Set<string>();
   #statements = 0;
@@ -63,6 +65,8 @@ export class Borrower {
   borrow(bucket: SharedBucket, cost: number): Promise<void> {
     const inquiry = this.#enqueue(bucket);
     inquiry.waiting += cost;
+    this.#noted.delete(bucket);
+    this.#urgent.set(bucket, inquiry);
     this.#schedule();
     return inquiry.answer.promise;
   }
@@ -79,7 +83,7 @@ export class Borrower {
     let start = 0;
     do {
       for (const bucket of buckets.slice(start, start + MAX_INQUIRIES)) this.#enqueue(bucket);
-      const answers = [...this.#queue.values()].map(({ answer }) => answer.promise);
+      const answers = [...this.#urgent.values(), ...this.#noted.values()].map(({ answer }) => answer.promise);
       this.#send();
       await Promise.all(answers);
       start += MAX_INQUIRIES;
@@ -87,12 +91,12 @@ export class Borrower {
   }
 
   #enqueue(bucket: SharedBucket): Inquiry {
-    const queued = this.#queue.get(bucket);
+    const queued = this.#urgent.get(bucket) ?? this.#noted.get(bucket);
     if (queued !== undefined) return queued;
     const inquiry = { bucket, waiting: 0, answer: Promise.withResolvers<void>() };
     inquiry.answer.promise.catch(() => undefined);
     bucket.isRequested = true;
-    this.#queue.set(bucket, inquiry);
+    this.#noted.set(bucket, inquiry);
     return inquiry;
   }
 
@@ -124,15 +128,18 @@ export class Borrower {
     }
   }
 
-  /** Takes inquiries about different buckets, about none of which a statement asks. */
+  /** Takes inquiries about different buckets, about none of which a statement asks; first those for which verifications wait. */
   #next(): Inquiry[] {
     const inquiries: Inquiry[] = [];
-    for (const inquiry of this.#queue.values()) {
-      const { bucket } = inquiry;
-      if (this.#inFlight.has(bucket.name)) continue;
-      this.#inFlight.add(bucket.name);
-      this.#queue.delete(bucket);
-      if (inquiries.push(inquiry) === MAX_INQUIRIES) break;
+    for (const queue of [this.#urgent, this.#noted]) {
+      for (const inquiry of queue.values()) {
+        if (inquiries.length === MAX_INQUIRIES) return inquiries;
+        const { bucket } = inquiry;
+        if (this.#inFlight.has(bucket.name)) continue;
+        this.#inFlight.add(bucket.name);
+        queue.delete(bucket);
+        inquiries.push(inquiry);
+      }
     }
     return inquiries;
   }
@@ -146,6 +153,7 @@ export class Borrower {
     }));
     this.#statements++;
     this.stats.statements++;
+    let hasFailed = false;
     const reject = (error: unknown) => {
       for (const { answer } of inquiries) answer.reject(error);
     };
@@ -162,20 +170,21 @@ export class Borrower {
       }
       for (const { answer } of inquiries) answer.resolve();
     } catch (error) {
+      hasFailed = true;
       reject(error);
     } finally {
       this.#statements--;
       for (const { bucket } of inquiries) this.#end(bucket);
-      this.#continue();
+      this.#continue(hasFailed);
       for (const { bucket } of inquiries) this.#chargeLater(bucket);
     }
   }
 
-  /** Sends what waits. The rest is gathered further. */
-  #continue(): void {
-    const isUrgent = this.#queue.size >= MAX_QUEUE || this.#queue.values().some(({ waiting }) => waiting > 0);
-    if (isUrgent) this.#send();
-    else for (const { bucket } of this.#queue.values()) this.#delay(bucket.delay);
+  /** Sends what waits, and the rest if it is much, but after a failure: the next statements may fail at once, too. The rest is gathered further. */
+  #continue(hasFailed: boolean): void {
+    if (this.#urgent.size > 0 || (this.#noted.size >= MAX_QUEUE && !hasFailed)) this.#send();
+    else if (hasFailed) this.#delay(RETRY_DELAY);
+    else for (const { bucket } of this.#noted.values()) this.#delay(bucket.delay);
   }
 
   #count(tokens: number, owed: number): void {
@@ -186,7 +195,7 @@ export class Borrower {
 
   #end(bucket: SharedBucket): void {
     this.#inFlight.delete(bucket.name);
-    bucket.isRequested = this.#queue.has(bucket);
+    bucket.isRequested = this.#urgent.has(bucket) || this.#noted.has(bucket);
   }
 
   /** Not with what is sent at once: while the database is unreachable, statements may fail without a pause. */

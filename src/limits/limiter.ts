@@ -44,8 +44,9 @@ const MAX_OWNERS = 40_000;
 /** The part that is kept when there are too many, so that not every new one searches for others to drop. */
 const KEPT_PART = 0.9;
 
-/** Milliseconds between two searches for buckets that need not be kept. */
+/** Milliseconds between two searches for buckets that need not be kept; and while there are too many. */
 const SWEEP_INTERVAL = 5_000;
+const FULL_SWEEP_INTERVAL = 100;
 
 /** Times that a verification waits for tokens which others of this node then take. */
 const MAX_WAITS = 3;
@@ -113,7 +114,8 @@ export class Limiter {
   }
 
   #attempt(items: readonly Item[], waits: number, now: number): MaybePromise<Charged> {
-    const others = this.#options.nodes();
+    // With too many buckets nothing is admitted before it is charged, so that they can be dropped.
+    const others = this.#owners.size > MAX_OWNERS ? null : this.#options.nodes();
     let isDenied = false;
     const unknown: Item[] = [];
     for (const item of items) {
@@ -178,7 +180,7 @@ export class Limiter {
   /** Drops buckets of which nothing is lost, and beyond the maximum the oldest of which a denial is lost. */
   #sweep(now: number): void {
     const isFull = this.#owners.size >= MAX_OWNERS;
-    if (!isFull && now - this.#swept < SWEEP_INTERVAL) return;
+    if (now - this.#swept < (isFull ? FULL_SWEEP_INTERVAL : SWEEP_INTERVAL)) return;
     this.#swept = now;
     for (const [id, { buckets }] of this.#owners) {
       if (buckets.every((bucket) => bucket.isIdle(now))) this.#owners.delete(id);

@@ -43,6 +43,9 @@ function afterOneMillisecond<T>(result: () => T): Promise<T> {
   );
 }
 
+const grantAll: GrantTokens = (requests) =>
+  afterOneMillisecond(() => requests.map(({ wanted }) => ({ granted: wanted, level: 1 })));
+
 test("a charge is not repeated without a pause while the database is unreachable", async () => {
   const limiter = await present(rateLimit, () =>
     afterOneMillisecond(() => {
@@ -51,6 +54,18 @@ test("a charge is not repeated without a pause while the database is unreachable
   );
   expect(limiter.stats.statements).toBeGreaterThan(20);
   expect(limiter.stats.statements).toBeLessThan(80);
+});
+
+test("charges of many keys are not repeated without a pause either", async () => {
+  const limiter = await inVirtualTime(10_000, () => {
+    const limiter = newLimiter(async () => {
+      throw new Error("the database is unreachable");
+    });
+    for (let key = 0; key < 2_000; key++) limiter.charge({ keyId: `${key}`, keyLimits: [rateLimit] });
+    return limiter;
+  });
+  expect(limiter.stats.statements).toBeGreaterThan(20);
+  expect(limiter.stats.statements).toBeLessThan(200);
 });
 
 test("tokens of a quota that are not spent are not requested again", async () => {
@@ -66,9 +81,6 @@ test("tokens of a quota that are not spent are not requested again", async () =>
   );
   expect(limiter.stats.statements).toBeLessThan(20);
 });
-
-const grantAll: GrantTokens = (requests) =>
-  afterOneMillisecond(() => requests.map(({ wanted }) => ({ granted: wanted, level: 1 })));
 
 test("a stop also charges what was spent while a statement was in flight", async () => {
   let owed = Number.NaN;
@@ -112,4 +124,22 @@ test("what waits for tokens is not behind all debts that the job charges", async
   });
   expect(limiter.stats.owed).toBe(2 * KEYS);
   expect(before).toBeLessThanOrEqual(3);
+});
+
+test("with more keys than are kept, verifications wait until what was spent is charged", async () => {
+  const KEYS = 60_000;
+  const limiter = newLimiter(async (requests) => {
+    await sleep(10);
+    return grantAll(requests);
+  });
+  let [key, most] = [0, 0];
+  const client = async () => {
+    while (key < KEYS) {
+      await limiter.charge({ keyId: `${key++}`, keyLimits: [rateLimit] });
+      if (key % 1_000 === 0) most = Math.max(most, limiter.size);
+      if (key % 100 === 0) await new Promise(setImmediate);
+    }
+  };
+  await Promise.all(Array.from({ length: 100 }, client));
+  expect(most).toBeLessThan(45_000);
 });
