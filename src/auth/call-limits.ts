@@ -1,6 +1,6 @@
+import type { KeyholdError } from "../domain/errors.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { memoizable } from "../lib/memoize.ts";
-import { networkOf } from "../lib/network.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
 import { type AddressOf, anonymous, CallPrincipal, type GuardedCall } from "./call-principal.ts";
 import { bucketOf, OwnLimitOutcomes, ownerOf } from "./own-limits.ts";
@@ -41,16 +41,12 @@ export class CallLimits {
 
   /** Throws `RATE_LIMITED`. */
   admitPublic(rpc: string, call: GuardedCall, addressOf: AddressOf): void {
-    const { public: limiter } = this.#limiters;
-    if (limiter === null || this.#counted.has(call)) return;
+    if (this.#limiters.public === null || this.#counted.has(call)) return;
     this.#counted.add(call);
-    const bucket = networkOf(addressOf(call));
-    if (!limiter.take(bucket)) {
-      call.log.add(REASON);
-      const caller = new CallPrincipal(anonymous, rpc, call, addressOf);
-      throw this.#outcomes.deny("public", "client_address", limiter.wait(bucket), caller, bucket);
-    }
-    this.#outcomes.admit("public");
+    const error = this.#take("public", new CallPrincipal(anonymous, rpc, call, addressOf));
+    if (error === null) return;
+    call.log.add(REASON);
+    throw error;
   }
 
   /** Counts, logs and records a rejected credential. Returns the error for the caller. */
@@ -67,9 +63,12 @@ export class CallLimits {
     });
     const principal = new CallPrincipal(caller ?? anonymous, rpc, call, addressOf);
     this.#onRejected(principal, reason, keyId ?? null);
-    const { failures: limiter } = this.#limiters;
-    if (limiter === null) return error;
-    const bucket = { limit: "failures", limiter, by: ownerOf(principal), name: bucketOf(principal) } as const;
-    return this.#outcomes.take(bucket, principal) ?? error;
+    return this.#take("failures", principal) ?? error;
+  }
+
+  #take(limit: keyof CallLimiters, caller: Principal): KeyholdError | null {
+    const limiter = this.#limiters[limit];
+    if (limiter === null) return null;
+    return this.#outcomes.take({ limit, limiter, by: ownerOf(caller), name: bucketOf(caller) }, caller);
   }
 }

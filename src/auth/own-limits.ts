@@ -2,6 +2,7 @@ import { KeyholdError } from "../domain/errors.ts";
 import { callerName, type Principal } from "../domain/principal.ts";
 import { memoizable } from "../lib/memoize.ts";
 import { networkOf } from "../lib/network.ts";
+import { retryAfterSeconds } from "../lib/rate-limit-fields.ts";
 import type { RateLimiter } from "../lib/rate-limiter.ts";
 
 /** The limits of Keyhold on its own callers (docs/limits.md), with what each counts. */
@@ -26,7 +27,7 @@ const errors = new Map<string, KeyholdError>();
 
 /** Returns the error for a call over a limit. `wait`: the milliseconds until a token is available. */
 export function rateLimited(limit: OwnLimit, by: CountedBy, wait: number): KeyholdError {
-  const retryAfter = Math.max(1, Math.ceil(wait / 1000));
+  const retryAfter = retryAfterSeconds([wait]);
   const name = `${limit} ${by} ${retryAfter}`;
   const known = errors.get(name);
   if (known !== undefined) return known;

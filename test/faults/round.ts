@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { poll } from "../../src/embedded-postgres/process.ts";
 import type { Seeded } from "../support/seeded.ts";
 import type { ClusterNode } from "./cluster.ts";
 import { untilReady } from "./failover/fixture.ts";
@@ -54,16 +55,12 @@ async function inject(
 
 /** Resolves when the database accepts connections. */
 async function untilAccepted({ admin }: FaultTarget["database"]): Promise<void> {
-  const end = performance.now() + DATABASE_TIMEOUT;
-  for (;;) {
-    try {
-      await admin`SELECT 1`;
-      return;
-    } catch (error) {
-      if (performance.now() > end) throw error;
-      await sleep(50);
-    }
-  }
+  const isAccepted = () =>
+    admin`SELECT 1`.then(
+      () => true,
+      () => undefined,
+    );
+  await poll(isAccepted, AbortSignal.timeout(DATABASE_TIMEOUT));
 }
 
 /** Returns the milliseconds until all nodes were ready again. */

@@ -99,6 +99,21 @@ test("a stop also charges what was spent while a statement was in flight", async
   expect(owed).toBe(2);
 });
 
+test("what waits for tokens is asked about first", async () => {
+  let before = Number.NaN;
+  const limiter = await inVirtualTime(10_000, () => {
+    const limiter = newLimiter(grantAll);
+    for (let key = 0; key < 2_000; key++) limiter.charge({ keyId: `${key}`, keyLimits: [rateLimit] });
+    const waiting = limiter.charge({ keyId: "waiting", keyLimits: [{ ...rateLimit, burst: 1 }] });
+    void Promise.resolve(waiting).then(() => {
+      before = limiter.stats.statements;
+    });
+    return limiter;
+  });
+  expect(limiter.stats.owed).toBe(2_000);
+  expect(before).toBeLessThanOrEqual(5);
+});
+
 test("what waits for tokens is not behind all debts that the job charges", async () => {
   const KEYS = 2_000;
   const empty = { ...rateLimit, burst: 1 };

@@ -5,6 +5,7 @@ import type { IssuedApiKey } from "../../../gen/keyhold/v2alpha1/issued_api_keys
 import { parseDuration } from "../../domain/duration.ts";
 import { invalidArgument } from "../../domain/errors.ts";
 import { systemClock } from "../../lib/clock.ts";
+import { formatRfc3339 } from "../../token/macaroon/rfc3339.ts";
 import { EXIT_STATUS } from "../exit-status.ts";
 import { explain } from "../failure.ts";
 import { note } from "../output.ts";
@@ -122,5 +123,5 @@ function usesText({ previousSecrets }: IssuedApiKey): string {
 }
 
 function timeText(time: number): string {
-  return new Date(Math.ceil(time / 1000) * 1000).toISOString().replace(".000Z", "Z");
+  return formatRfc3339(Math.ceil(time / 1000) * 1000);
 }
