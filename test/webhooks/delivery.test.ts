@@ -299,6 +299,25 @@ test("an endpoint that is deleted while its receiver answers receives nothing mo
   expect(suite.server.log()).not.toContain("could not be recorded");
 });
 
+/** Resolves when a statement like this one waits for a lock. */
+const waitsFor = (statement: string): Promise<void> =>
+  vi.waitFor(async () => {
+    const waiting = await suite.sql`
+      SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE ${statement}`;
+    expect(waiting).toHaveLength(1);
+  }, WITHIN);
+
+test("a test event of an endpoint that is being deleted finds no endpoint", async () => {
+  const endpoint = await createEndpoint();
+  const { asked } = await suite.sql.begin(async (sql) => {
+    await sql`DELETE FROM webhook_endpoints WHERE endpoint_id = ${endpoint.id}`;
+    const asked = suite.rest("POST", `${endpoint.path}:sendTestEvent`, {});
+    await waitsFor("%INSERT INTO webhook_deliveries%");
+    return { asked };
+  });
+  expect(await asked).toMatchObject({ status: 404 });
+});
+
 test("the result of an attempt cannot deadlock with a deletion of the endpoint", async () => {
   const held = Promise.withResolvers<number>();
   const endpoint = await createEndpoint({}, () => held.promise);
@@ -307,11 +326,7 @@ test("the result of an attempt cannot deadlock with a deletion of the endpoint",
   await suite.sql.begin(async (sql) => {
     await sql`SELECT FROM webhook_endpoints WHERE endpoint_id = ${endpoint.id} FOR UPDATE`;
     held.resolve(500);
-    await vi.waitFor(async () => {
-      const waiting = await suite.sql`
-        SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%webhook_attempts%'`;
-      expect(waiting).toHaveLength(1);
-    }, WITHIN);
+    await waitsFor("%webhook_attempts%");
     await sql`DELETE FROM webhook_endpoints WHERE endpoint_id = ${endpoint.id}`;
   });
   expect(await suite.rest("GET", endpoint.path)).toMatchObject({ status: 404 });

@@ -94,12 +94,13 @@ export function createEndpointStore({
           UPDATE webhook_endpoints SET next_seq = least(next_seq, ${seq}::bigint)
           WHERE endpoint_id = ${endpointId} AND disable_time IS NULL RETURNING ${columns(sql)}`,
       ),
+    // Locked against a deletion, which would fail the foreign key.
     addDelivery: async ({ deliveryId, endpointId, seq, eventType, body }) => {
       await database.run(
         (sql) => sql`
           INSERT INTO webhook_deliveries (delivery_id, endpoint_id, seq, event_type, body)
           SELECT ${deliveryId}::uuid, endpoint_id, ${seq}::bigint, ${eventType}::text, ${body}::text FROM webhook_endpoints
-          WHERE endpoint_id = ${endpointId} AND disable_time IS NULL AND ${ownSession(sql)}`,
+          WHERE endpoint_id = ${endpointId} AND disable_time IS NULL AND ${ownSession(sql)} FOR KEY SHARE`,
         "webhook_deliveries.add",
       );
       return findDelivery(endpointId, deliveryId);
