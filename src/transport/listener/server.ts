@@ -146,7 +146,8 @@ export class ListenerServer extends Server {
     this.#http2.startDraining();
     const delays = this.#isDelaying ? [drainDelay, goawayTimeout] : [0, 0];
     const timers = [
-      after(delays[0], () => this.#closeIdle()),
+      // A timer runs before the event loop reads what has arrived: a connection with an unread request is not idle.
+      after(delays[0], () => setImmediate(() => this.#closeIdle())),
       after(delays[1], () => this.#http2.goAway()),
       after(closeTimeout, () => this.closeAllConnections()),
     ];
@@ -171,6 +172,7 @@ export class ListenerServer extends Server {
   }
 
   #closeIdle(): void {
+    if (!this.#closing) return;
     this.#isDelaying = false;
     this.#acceptor.drop();
     this.#http1?.closeIdle();

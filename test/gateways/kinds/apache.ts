@@ -74,7 +74,7 @@ function mainFile(folder: string): string {
     "Protocols h2c http/1.1",
     `PidFile ${join(folder, "apache.pid")}`,
     `DefaultRuntimeDir ${folder}`,
-    `ErrorLog ${join(folder, "error.log")}`,
+    "ErrorLog /dev/stderr",
     // The name under which its workers run if it is started as root.
     ...(process.getuid?.() === 0 ? ["User www-data", "Group www-data"] : []),
     `Include ${join(folder, "keyhold.conf")}`,

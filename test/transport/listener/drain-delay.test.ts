@@ -73,6 +73,23 @@ test.each(WAYS)("an idle connection of %s ends after the drain delay", async (_,
   await Promise.all([...[resting, silent, half].map(({ socket }) => closed(socket)), over]);
 });
 
+test.each(WAYS)("a request that has arrived when the drain delay ends is served by %s", async (_, way) => {
+  const { server } = await startEcho({ ...way, limits: { drainDelay: 20, closeTimeout: LONG } });
+  const [resting, silent] = [await rawClient(server), await rawClient(server)];
+  await resting.send(GET);
+  await resting.receive('"method"');
+  const over = once(server, "close");
+  server.close();
+  await until(() => !server.listening);
+  for (const { socket } of [resting, silent]) socket.write(GET);
+  // As on a busy machine: the event loop runs due timers before it reads what has arrived.
+  const end = performance.now() + 40;
+  while (performance.now() < end);
+  await Promise.all([closed(resting.socket), closed(silent.socket), over]);
+  expect(persistence(resting.text)).toEqual(["Connection: keep-alive", "Connection: close"]);
+  expect(persistence(silent.text)).toEqual(["Connection: close"]);
+});
+
 test("an idle HTTP/2 session may send one more request when the port closes, and then gets GOAWAY", async () => {
   const { server, port } = await startEcho({ limits: { drainDelay: LONG } });
   const session = http2Client(port);
