@@ -7,7 +7,8 @@ import type {
   VerifiableKey,
 } from "../../domain/key.ts";
 import type { VerifiableRecord } from "../../domain/key-lookup.ts";
-import { limitsOf } from "../../domain/rate-limit.ts";
+import { limitsOf, type RateLimit } from "../../domain/rate-limit.ts";
+import { memoizeFirst } from "../../lib/memoize.ts";
 import { parseTime } from "../connection/value-types.ts";
 import { fromStoredLimit, fromStoredQuota, type StoredLimit, type StoredQuota } from "./stored-limits.ts";
 
@@ -149,8 +150,16 @@ export function toVerifiable(row: VerifiableRow): VerifiableRecord {
 
 /** Returns the limits in a row of a key or an actor. */
 export function limitsOfRow({ rateLimits, quotas }: StoredLimits) {
-  return { rateLimits: rateLimits?.map(fromStoredLimit) ?? null, quotas: quotas?.map(fromStoredQuota) ?? null };
+  return {
+    rateLimits: rateLimits && rateLimitsOf(JSON.stringify(rateLimits)),
+    quotas: quotas?.map(fromStoredQuota) ?? null,
+  };
 }
+
+/** Rate limits occur in few combinations, as the same objects: what is derived of a limit is kept by its identity, and buckets retain it. */
+const rateLimitsOf = memoizeFirst(4_096, (json): readonly RateLimit[] =>
+  Object.freeze(JSON.parse(json).map((stored: StoredLimit) => Object.freeze(fromStoredLimit(stored)))),
+);
 
 /** Returns what a key shows of an older secret: nothing of its digest. */
 function toPreviousSecret({ hint, create_time, expire_time }: StoredSecret, lastUsed?: string): PreviousSecret {

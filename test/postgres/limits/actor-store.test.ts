@@ -59,6 +59,17 @@ async function open() {
   return { sql, owner, store, keys, limitsOf, put, putQuotas, invalidated };
 }
 
+test("keys and actors with equal rate limits have the same objects, of which each server keeps many", async () => {
+  const { store, keys, limitsOf, put } = await open();
+  const [one, other] = [newKey(), newKey()];
+  await keys.insert([one, other]);
+  await put("actor_1", [LIMIT, OTHER]);
+  const read = await limitsOf(one.key.keyId);
+  expect(read?.limits).toEqual([LIMIT, OTHER]);
+  expect((await limitsOf(other.key.keyId))?.limits).toBe(read?.limits);
+  expect((await store.find("actor_1"))?.rateLimits).toBe(read?.limits);
+});
+
 test("a key is read with the limits that its actor has", async () => {
   const { keys, limitsOf, put, store } = await open();
   const key = newKey();
