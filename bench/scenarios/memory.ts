@@ -1,10 +1,10 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Sql } from "postgres";
-import { once } from "../harness/fixture.ts";
+import type { StoredLimit } from "../../src/postgres/keys/stored-limits.ts";
+import { type Fixture, once } from "../harness/fixture.ts";
 import { recordPauses } from "../harness/gc-pauses.ts";
-import { residentMemory } from "../harness/memory.ts";
+import { recordMemory, residentMemory } from "../harness/memory.ts";
 import type { Scenario } from "../harness/scenario.ts";
 import type { ServerProcess } from "../harness/server.ts";
 import { CONNECTIONS, httpLoad, JSON_HEADERS } from "../load/http-load.ts";
@@ -42,13 +42,33 @@ export const memoryScenarios: readonly Scenario[] = [
     rounds: 1,
     long: 300,
     prepare: async (fixture) => {
-      const { idle, installation, credentials } = await cached(fixture);
+      const unlimited = await cached(fixture);
       return {
-        baseline: async () => idle,
+        baseline: async () => unlimited.idle,
         subject: async () => {
-          const memory = await settledMemory(installation.server);
-          await requireCached(databaseOf(fixture, installation), installation.server.url, credentials);
+          const memory = await settledMemory(unlimited.installation.server);
+          await requireCached(fixture, unlimited);
           return memory;
+        },
+      };
+    },
+  },
+  {
+    name: "memory-limited",
+    group: "memory",
+    work: "memory of the server with 1,000,000 cached keys that have a rate limit, without garbage",
+    against: "the same without limits",
+    unit: "MB",
+    judged: "difference",
+    rounds: 1,
+    long: 600,
+    prepare: async (fixture) => {
+      const [unlimited, limited] = [await cached(fixture), await cachedLimited(fixture)];
+      return {
+        baseline: () => usedMemory(unlimited),
+        subject: async () => {
+          await requireCached(fixture, limited);
+          return usedMemory(limited);
         },
       };
     },
@@ -87,20 +107,28 @@ export const memoryScenarios: readonly Scenario[] = [
   },
 ];
 
-/** A server that has all keys in its cache, and writes its pauses to a file. */
-const cached = once(async (fixture) => {
+const LIMIT: StoredLimit = { name: "requests", quota: 1000, window: "60s", burst: 1000 };
+
+/** Servers that have all keys in their cache, and write their pauses to a file. */
+const cached = once((fixture) => cache(fixture));
+const cachedLimited = once((fixture) => cache(fixture, [LIMIT]));
+
+type Cached = Awaited<ReturnType<typeof cached>>;
+
+async function cache(fixture: Fixture, rateLimits?: readonly StoredLimit[]) {
   const count = 1_000_000;
-  const seeded = await installSeeded(fixture, { count, credentials: count });
+  const seeded = await installSeeded(fixture, { count, credentials: count, ...(rateLimits && { rateLimits }) });
   await seeded.installation.server.stop();
-  const pauses = join(fixture.dir, "gc-pauses");
+  const folder = await mkdtemp(join(fixture.dir, "server-"));
+  const [pauses, memory] = [join(folder, "gc-pauses"), join(folder, "memory")];
   const installation = await install(fixture, {
     dataDir: seeded.installation.dataDir,
-    script: [...recordPauses(pauses), programOf(fixture), "serve"],
+    script: [...recordPauses(pauses), ...recordMemory(memory), programOf(fixture), "serve"],
   });
   const idle = await settledMemory(installation.server);
   await verifyAll(installation.server.url, seeded.credentials);
-  return { installation, credentials: seeded.credentials, idle, pauses };
-});
+  return { installation, credentials: seeded.credentials, idle, pauses, memory };
+}
 
 /** Updates cached keys one after the other during the load. */
 async function change(url: string, credentials: readonly string[]): Promise<void> {
@@ -111,11 +139,12 @@ async function change(url: string, credentials: readonly string[]): Promise<void
   }
 }
 
-/** Throws unless these credentials are verified without the database: the table is renamed during the check. */
-async function requireCached(sql: Sql, url: string, credentials: readonly string[]): Promise<void> {
+/** Throws unless all keys are verified without the table, which is renamed during the check. */
+async function requireCached(fixture: Fixture, { installation, credentials }: Cached): Promise<void> {
+  const sql = databaseOf(fixture, installation);
   await sql`ALTER TABLE api_keys RENAME TO api_keys_renamed`;
   try {
-    await verifyAll(url, credentials);
+    await verifyAll(installation.server.url, credentials);
   } finally {
     await sql`ALTER TABLE api_keys_renamed RENAME TO api_keys`;
   }
@@ -130,6 +159,26 @@ export async function settledMemory({ pid }: ServerProcess): Promise<number> {
   for (let second = 0; second < SETTLING; second++) {
     await sleep(1000);
     least = Math.min(least, await residentMemory(pid));
+  }
+  return least;
+}
+
+/**
+ * Returns the minimum that a server uses after garbage collection, in MB, over some seconds in which it stores what it has counted. How much it
+ * keeps resident beyond that depends on what it did last.
+ */
+async function usedMemory({ installation, memory }: Cached): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let time = 0; time < 3; time++) {
+    await sleep(SETTLING * 1000);
+    await writeFile(memory, "");
+    process.kill(installation.server.pid, "SIGUSR2");
+    let used = "";
+    while (used === "") {
+      await sleep(100);
+      used = await readFile(memory, "utf8");
+    }
+    least = Math.min(least, Number(used));
   }
   return least;
 }

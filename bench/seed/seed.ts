@@ -1,5 +1,6 @@
 import type { Fragment, Sql } from "postgres";
 import { v7 as uuidv7 } from "uuid";
+import type { StoredLimit } from "../../src/postgres/keys/stored-limits.ts";
 import { credentialMaker, type MadeCredential, type MakeCredential, type SeededCredential } from "./credentials.ts";
 import { creationOf, kindOf, type RowShape, rowsBetween } from "./rows.ts";
 
@@ -10,6 +11,8 @@ export interface SeedOptions extends Partial<RowShape> {
   readonly credentials?: number;
   /** The root secret of the service that verifies them. */
   readonly root?: Uint8Array;
+  /** Those of each key; by default none. */
+  readonly rateLimits?: readonly StoredLimit[];
 }
 
 /** Rows per statement, few enough for the statement timeout. */
@@ -26,7 +29,7 @@ export async function seedKeys(sql: Sql, options: SeedOptions): Promise<SeededCr
   for (let from = 0; from < shape.count; from += CHUNK) {
     const to = Math.min(from + CHUNK, shape.count) - 1;
     const credentials = makeAt(from, to);
-    await insertRows(sql, rowsBetween(sql, from, to, table(sql, credentials), shape));
+    await insertRows(sql, rowsBetween(sql, from, to, table(sql, credentials), shape), options.rateLimits);
     for (const { credential, keyId, kind } of credentials) made.push({ credential, keyId, kind });
   }
   await sql`VACUUM ANALYZE api_keys`;
@@ -63,12 +66,13 @@ function table(sql: Sql, made: readonly PlacedCredential[]): Fragment {
     FROM jsonb_array_elements(${sql.json(rows)}) AS row)`;
 }
 
-async function insertRows(sql: Sql, rows: Fragment): Promise<void> {
+async function insertRows(sql: Sql, rows: Fragment, rateLimits?: readonly StoredLimit[]): Promise<void> {
   await sql`
     INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, expire_time,
-      last_used_time, revoke_time, revocation_reason, digest, digest_key_id)
+      last_used_time, revoke_time, revocation_reason, digest, digest_key_id, rate_limits)
     SELECT key_id, kind, name, actor_id, scopes, metadata, hint, create_time, coalesce(revoke_time, create_time),
       expire_time, last_used_time, revoke_time,
-      CASE WHEN revoke_time IS NOT NULL THEN 'REVOCATION_REASON_SUPERSEDED' END, digest, digest_key_id
+      CASE WHEN revoke_time IS NOT NULL THEN 'REVOCATION_REASON_SUPERSEDED' END, digest, digest_key_id,
+      ${rateLimits === undefined ? null : JSON.stringify(rateLimits)}::text::jsonb
     FROM (${rows}) AS seeded ORDER BY n`;
 }

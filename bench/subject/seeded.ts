@@ -17,13 +17,13 @@ export async function installSeeded(
   {
     count,
     credentials = 0,
-    isAdverse = false,
     environment,
-  }: Pick<SeedOptions, "count" | "credentials" | "isAdverse"> & Pick<InstallOptions, "environment">,
+    ...shape
+  }: Pick<SeedOptions, "count" | "credentials" | "isAdverse" | "rateLimits"> & Pick<InstallOptions, "environment">,
 ): Promise<Seeded> {
   const installation = await install(fixture, environment && { environment });
   const { current: root } = await loadRootSecrets(toConfig({ KEYHOLD_DATA_DIR: installation.dataDir }));
   const sql = databaseOf(fixture, installation);
-  const made: SeededCredential[] = await seedKeys(sql, { count, credentials, root, isAdverse, now: new Date() });
+  const made: SeededCredential[] = await seedKeys(sql, { count, credentials, root, ...shape, now: new Date() });
   return { installation, credentials: made.map(({ credential }) => credential) };
 }
