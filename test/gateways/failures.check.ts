@@ -34,7 +34,7 @@ describe.each(KINDS)("$name", (kind) => {
     gateway = await startGateway(kind, join(inject("testDir"), "failures"), settings);
     await eventually(isAllowed);
     application.forget();
-  });
+  }, 60_000);
   afterEach(() => gateway?.stop());
 
   const headers = () => [["Authorization", `Bearer ${credential}`]] as const;
