@@ -172,7 +172,7 @@ export class Limiter {
     const known = this.#owners.get(id);
     if (known !== undefined) return known;
     this.#sweep(now);
-    const owner = new Owner(prefix, id);
+    const owner = new Owner(prefix + id);
     this.#owners.set(id, owner);
     return owner;
   }

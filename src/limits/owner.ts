@@ -3,21 +3,16 @@ import { Bucket } from "./bucket.ts";
 import { QuotaBucket } from "./quota-bucket.ts";
 import type { SharedBucket } from "./shared-bucket.ts";
 
-const NONE: readonly SharedBucket[] = [];
-
 /** The buckets of a key or of an actor, by its current limits. */
 export class Owner {
-  /** The name of the owner is its id after the prefix. */
-  readonly #prefix: string;
-  readonly #id: string;
+  readonly #name: string;
   #limits: readonly Limit[] = [];
   #current: readonly SharedBucket[] = [];
   /** Of limits that it has no more, with something that is not charged or returned yet. */
-  #former = NONE;
+  #former: readonly SharedBucket[] = [];
 
-  constructor(prefix: string, id: string) {
-    this.#prefix = prefix;
-    this.#id = id;
+  constructor(name: string) {
+    this.#name = name;
   }
 
   /** All that it has. */
@@ -35,12 +30,11 @@ export class Owner {
     const known = this.buckets;
     this.#limits = limits;
     this.#current = limits.map((limit) => this.#bucketOf(limit, known));
-    const former = known.filter((bucket) => !this.#current.includes(bucket) && bucket.isBusy);
-    this.#former = former.length === 0 ? NONE : former;
+    this.#former = known.filter((bucket) => !this.#current.includes(bucket) && bucket.isBusy);
   }
 
   #bucketOf(limit: Limit, known: readonly SharedBucket[]): SharedBucket {
-    const name = `${this.#prefix}${this.#id}/${limit.name}${isQuota(limit) ? ":quota" : ""}`;
+    const name = `${this.#name}/${limit.name}${isQuota(limit) ? ":quota" : ""}`;
     const bucket = known.find((one) => one.name === name);
     bucket?.accept(limit);
     return bucket ?? (isQuota(limit) ? new QuotaBucket(name, limit) : new Bucket(name, limit));

@@ -156,7 +156,7 @@ export function limitsOfRow({ rateLimits, quotas }: StoredLimits) {
   };
 }
 
-/** Rate limits occur in few combinations, as the same objects: what is derived of a limit is kept by its identity, and buckets retain it. */
+/** Rate limits occur in few combinations, as the same objects: what is derived from a limit is kept by its identity, and buckets retain it. */
 const rateLimitsOf = memoizeFirst(4_096, (json): readonly RateLimit[] =>
   Object.freeze(JSON.parse(json).map((stored: StoredLimit) => Object.freeze(fromStoredLimit(stored)))),
 );
