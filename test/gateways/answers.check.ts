@@ -5,7 +5,7 @@ import { type Authority, startAuthority } from "./authority.ts";
 import { CLIENT, send } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { FORWARD_AUTH } from "./kinds/index.ts";
-import { installPrograms } from "./programs.ts";
+import { INSTALL_TIMEOUT, installPrograms } from "./programs.ts";
 
 /** What each gateway makes of every answer and failure, with a server in Keyhold's place. */
 
@@ -30,7 +30,7 @@ let authority: Authority;
 beforeAll(async () => {
   await installPrograms();
   [application, authority] = await Promise.all([startApplication(), startAuthority()]);
-});
+}, INSTALL_TIMEOUT);
 afterAll(() => Promise.all([application?.close(), authority?.close()]));
 beforeEach(() => application.forget());
 

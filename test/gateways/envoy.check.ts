@@ -5,7 +5,7 @@ import { type Application, startApplication, variablesOf } from "./application.t
 import { CLIENT, type Sent, send } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { envoy } from "./kinds/envoy.ts";
-import { installPrograms } from "./programs.ts";
+import { INSTALL_TIMEOUT, installPrograms } from "./programs.ts";
 import { ACTOR, type Keys, makeKeys, type Servers, startServers } from "./servers.ts";
 import { SPOOFED, UNLISTED } from "./situations.ts";
 
@@ -21,7 +21,7 @@ beforeAll(async () => {
     startServers("ext-authz", { KEYHOLD_TRUSTED_PROXIES: PROXY }),
   ]);
   keys = await makeKeys(servers);
-});
+}, INSTALL_TIMEOUT);
 afterAll(() => Promise.all([application?.close(), servers?.close()]));
 beforeEach(() => application.forget());
 

@@ -10,7 +10,7 @@ import { CLIENT, send } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { type Answer, type GrpcAuthority, startGrpcAuthority } from "./grpc-authority.ts";
 import { envoy } from "./kinds/envoy.ts";
-import { installOfPython } from "./programs.ts";
+import { INSTALL_TIMEOUT, installOfPython } from "./programs.ts";
 
 /** What Envoy makes of every answer and failure of ext_authz over gRPC, with a server in Keyhold's place. */
 
@@ -35,7 +35,7 @@ let authority: GrpcAuthority;
 beforeAll(async () => {
   await installOfPython();
   [application, authority] = await Promise.all([startApplication(), startGrpcAuthority()]);
-});
+}, INSTALL_TIMEOUT);
 afterAll(() => Promise.all([application?.close(), authority?.close()]));
 
 let gateway: Gateway;

@@ -6,7 +6,7 @@ import { type Application, startApplication } from "./application.ts";
 import { send } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { KINDS } from "./kinds/index.ts";
-import { installPrograms } from "./programs.ts";
+import { INSTALL_TIMEOUT, installPrograms } from "./programs.ts";
 import { type Servers, startServers } from "./servers.ts";
 
 /** Each gateway while its Keyhold servers are stopped, frozen or restarted. */
@@ -21,7 +21,7 @@ beforeAll(async () => {
   await installPrograms();
   [application, servers] = await Promise.all([startApplication(), startServers("forward-auth,ext-authz")]);
   credential = (await servers.issue()).secret;
-});
+}, INSTALL_TIMEOUT);
 afterAll(() => Promise.all([application?.close(), servers?.close()]));
 beforeEach(() => application.forget());
 
@@ -34,7 +34,7 @@ describe.each(KINDS)("$name", (kind) => {
     gateway = await startGateway(kind, join(inject("testDir"), "failures"), settings);
     await eventually(isAllowed);
     application.forget();
-  }, 60_000);
+  });
   afterEach(() => gateway?.stop());
 
   const headers = () => [["Authorization", `Bearer ${credential}`]] as const;

@@ -5,7 +5,7 @@ import { type Authority, startAuthority } from "./authority.ts";
 import { send } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { apache } from "./kinds/apache.ts";
-import { installPrograms } from "./programs.ts";
+import { INSTALL_TIMEOUT, installPrograms } from "./programs.ts";
 
 /** What Apache makes of the answers of an introspection endpoint, with a server in Keyhold's place. */
 
@@ -21,7 +21,7 @@ let authority: Authority;
 beforeAll(async () => {
   await installPrograms();
   [application, authority] = await Promise.all([startApplication(), startAuthority()]);
-});
+}, INSTALL_TIMEOUT);
 afterAll(() => Promise.all([application?.close(), authority?.close()]));
 
 let gateway: Gateway;

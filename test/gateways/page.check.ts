@@ -7,7 +7,7 @@ import { send } from "./client.ts";
 import { startGateway } from "./gateway.ts";
 import { haproxyWith } from "./kinds/haproxy.ts";
 import { DECIDED, KINDS } from "./kinds/index.ts";
-import { installPrograms } from "./programs.ts";
+import { INSTALL_TIMEOUT, installPrograms } from "./programs.ts";
 import { type Keys, makeKeys, type Servers, startServers } from "./servers.ts";
 
 /** The requests of docs/gateways.md, and gateways that are set up incorrectly. */
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await installPrograms();
   [application, servers] = await Promise.all([startApplication(), startServers("forward-auth,ext-authz")]);
   keys = await makeKeys(servers);
-});
+}, INSTALL_TIMEOUT);
 afterAll(() => Promise.all([application?.close(), servers?.close()]));
 
 const parent = () => join(inject("testDir"), "page");

@@ -20,6 +20,9 @@ const OF_DEBIAN = {
 
 export type Program = keyof typeof OF_PYTHON | keyof typeof OF_DEBIAN | "traefik";
 
+/** Milliseconds for a hook that installs programs: the first run downloads and builds them. */
+export const INSTALL_TIMEOUT = 1_800_000;
+
 const places = new Map<string, string>();
 
 /** Installs those of Python, without a question. */

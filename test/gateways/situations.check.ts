@@ -6,7 +6,7 @@ import { type Answer, type Sent, send, sendHttp2, upgrade } from "./client.ts";
 import { type Gateway, startGateway } from "./gateway.ts";
 import { caddy } from "./kinds/caddy.ts";
 import { KINDS } from "./kinds/index.ts";
-import { installPrograms } from "./programs.ts";
+import { INSTALL_TIMEOUT, installPrograms } from "./programs.ts";
 import { ACTOR, type Keys, makeKeys, type Servers, startServers } from "./servers.ts";
 import { HOP_BY_HOP, OWN_HOPS, PATHS, SITUATIONS, SPOOFED, UNLISTED } from "./situations.ts";
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
   await installPrograms();
   [application, servers] = await Promise.all([startApplication(), startServers("forward-auth,ext-authz")]);
   keys = await makeKeys(servers);
-});
+}, INSTALL_TIMEOUT);
 afterAll(() => Promise.all([application?.close(), servers?.close()]));
 beforeEach(() => application.forget());
 

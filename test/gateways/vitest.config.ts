@@ -9,7 +9,6 @@ export default defineConfig({
     isolate: false,
     fileParallelism: false,
     testTimeout: 60_000,
-    // The first run installs the programs.
-    hookTimeout: 1_800_000,
+    hookTimeout: 120_000,
   },
 });
