@@ -303,7 +303,8 @@ test("an endpoint that is deleted while its receiver answers receives nothing mo
 const waitsFor = (statement: string): Promise<void> =>
   vi.waitFor(async () => {
     const waiting = await suite.sql`
-      SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE ${statement}`;
+      SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE ${statement}`;
     expect(waiting).toHaveLength(1);
   }, WITHIN);
 
