@@ -1,9 +1,9 @@
-import { requireReader } from "../audit/log.ts";
 import { bundleOf } from "../audit/tree/entry.ts";
 import { parseTreePath } from "../audit/tree/paths.ts";
 import { currentHead, readEntries, readTile } from "../audit/tree/tree.ts";
-import type { Principal } from "../domain/principal.ts";
+import { type Principal, requireUnrestricted } from "../domain/principal.ts";
 import type { ApiContext } from "./row.ts";
+import { READ_AUDIT_LOG } from "./v2alpha1/audit.ts";
 
 /** A resource of the audit log's tree; immutable, unless it is the checkpoint. */
 export interface TreeResource {
@@ -25,7 +25,7 @@ export function auditTiles({ auditTree }: Pick<ApiContext, "auditTree">) {
   };
   return (path: string) =>
     async (principal: Principal): Promise<TreeResource | null> => {
-      requireReader(principal);
+      requireUnrestricted(principal, READ_AUDIT_LOG);
       const content = await read(path);
       return content === null ? null : { content, isImmutable: typeof content !== "string" };
     };

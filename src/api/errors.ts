@@ -98,8 +98,10 @@ function retryInfo({ retryAfter }: KeyholdError): ErrorDetail {
 }
 
 /** `WWW-Authenticate` in every 401 (RFC 9110 §11.6.1, §15.5.2), and `Retry-After` (§10.2.3). */
-function headersOf({ code, retryAfter }: KeyholdError): Record<string, string> | undefined {
-  if (CODES[code] === Code.Unauthenticated) return { "www-authenticate": 'Bearer realm="keyhold"' };
+function headersOf({ code, retryAfter, isTokenInvalid }: KeyholdError): Record<string, string> | undefined {
+  // A request without a credential gets no error code (RFC 6750 §3.1).
+  if (CODES[code] === Code.Unauthenticated)
+    return { "www-authenticate": `Bearer realm="keyhold"${isTokenInvalid ? ', error="invalid_token"' : ""}` };
   if (isTemporary(code)) return { "retry-after": String(retryAfter) };
   return undefined;
 }

@@ -47,6 +47,8 @@ export interface ApiContext {
   jwks(): MaybePromise<Jwks>;
   /** Admits a change, or keys to import, by Keyhold's own limits. Throws or rejects with `RATE_LIMITED`. */
   admitChange(limit: "changes" | "imports", caller: Principal, cost: number): MaybePromise<void>;
+  /** Returns the RPCs that a caller may call, such as `keyhold.v2alpha1.ApiKeysService/RevokeApiKey`, in alphabetical order. */
+  permittedRpcs(caller: Principal): readonly string[];
   /** Receives a caller that may not do what its call was to do. */
   onDenied(caller: Principal): void;
   /** Whether the server is stopping, so that long work should end soon. */
@@ -70,6 +72,11 @@ export type Idempotency = "no side effects" | "idempotent" | "request_id" | "non
 
 export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
   readonly policy: Policy;
+  /**
+   * For resources that belong to no actor: what an actor-restricted caller cannot do, as completes the message of `requireUnrestricted`, such
+   * as `manage HMAC keys`. Such a caller is denied whatever its scopes.
+   */
+  readonly unrestricted?: string;
   readonly idempotency: Idempotency;
   /** Largest request in bytes; 1 MiB by default. */
   readonly maxRequestBytes?: number;
@@ -121,7 +128,7 @@ export interface StreamImplementation<M extends DescMethodServerStreaming = Desc
 }
 
 /** A stream takes no share of the concurrency limit while it waits. */
-type StreamRpcRow = Pick<RpcRow, "policy" | "idempotency" | "maxRequestBytes" | "acceptsCompression">;
+type StreamRpcRow = Pick<RpcRow, "policy" | "unrestricted" | "idempotency" | "maxRequestBytes" | "acceptsCompression">;
 
 export interface StreamRow<M extends DescMethodServerStreaming = DescMethodServerStreaming> extends StreamRpcRow {
   implement(context: ApiContext): StreamHandler<M>;

@@ -1,4 +1,11 @@
-import { ADMIN_SCOPE, type AdminScope, includesScope, type Policy, scopesIncluding } from "../domain/admin-scopes.ts";
+import {
+  ADMIN_SCOPE,
+  type AdminScope,
+  includesScope,
+  isPermitted,
+  type Policy,
+  scopesIncluding,
+} from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
@@ -69,7 +76,7 @@ export function createGuard({
         const identity = isExempt
           ? unauthenticatedAdmin
           : tryEach(authenticators, credentialOf(authorization), new FromClient(call, addressOf));
-        return andThen(identity, (identity) => admitAs(requireScope(identity, policy), name, call, addressOf));
+        return andThen(identity, (identity) => admitAs(requirePermitted(identity, policy), name, call, addressOf));
       },
       (error) => {
         throw limits.reject(error, name, call, addressOf);
@@ -115,6 +122,17 @@ function tryEach(
     throw unauthenticated("unsupported credential type", { reason: "UNKNOWN_KIND" });
   }
   return andThen(first(credential, presentation), (identity) => identity ?? tryEach(others, credential, presentation));
+}
+
+function requirePermitted(identity: Identity, policy: Exclude<Policy, "public" | "probe">): Identity {
+  return policy === "authenticated" ? requireAnyScope(identity) : requireScope(identity, policy);
+}
+
+/** Rejects a credential that is valid but is not an admin token, such as the API key of a customer. */
+export function requireAnyScope(identity: Identity): Identity {
+  if (isPermitted(identity.scopes, "authenticated")) return identity;
+  const message = "the call requires at least one Keyhold scope, such as keyhold:keys.read or keyhold:verify";
+  throw new RejectedCredential("CALLER_NOT_PERMITTED", message, { reason: "NOT_PERMITTED", caller: identity });
 }
 
 export function requireScope(identity: Identity, scope: AdminScope): Identity {

@@ -27,6 +27,8 @@ export interface Rejection {
   readonly caller?: Identity;
 }
 
+const NO_TOKEN: readonly RejectionCause[] = ["MISSING", "MALFORMED"];
+
 export class RejectedCredential extends KeyholdError {
   readonly rejection: Rejection;
 
@@ -36,7 +38,8 @@ export class RejectedCredential extends KeyholdError {
     rejection: Rejection,
     scope?: string,
   ) {
-    super(code, message, scope === undefined ? {} : { metadata: { scope } });
+    const isTokenInvalid = code === "CALLER_UNAUTHENTICATED" && !NO_TOKEN.includes(rejection.reason);
+    super(code, message, { isTokenInvalid, ...(scope !== undefined && { metadata: { scope } }) });
     this.rejection = rejection;
   }
 }

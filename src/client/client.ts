@@ -2,6 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { ActorsService } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
+import { CallersService } from "../../gen/keyhold/v2alpha1/callers_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -47,6 +48,7 @@ export interface KeyholdClient {
   readonly usage: Client<typeof UsageService>;
   readonly actors: Client<typeof ActorsService>;
   readonly webhookEndpoints: Client<typeof WebhookEndpointsService>;
+  readonly callers: Client<typeof CallersService>;
 }
 
 /**
@@ -72,6 +74,7 @@ export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClien
     usage: createClient(UsageService, transport),
     actors: createClient(ActorsService, transport),
     webhookEndpoints: createClient(WebhookEndpointsService, transport),
+    callers: createClient(CallersService, transport),
   };
 }
 

@@ -3,6 +3,7 @@ export { Code, ConnectError } from "@connectrpc/connect";
 export * from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 export * from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 export * from "../../gen/keyhold/v2alpha1/audit_pb.js";
+export * from "../../gen/keyhold/v2alpha1/callers_pb.js";
 export * from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 export * from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 export * from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";

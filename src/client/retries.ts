@@ -3,6 +3,7 @@ import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type Transport } from "@connectrpc/connect";
 import { backoffDelay } from "../lib/backoff.ts";
 import { systemMonotonic } from "../lib/clock.ts";
+import { sleep } from "../lib/sleep.ts";
 import { errorReason } from "./errors.ts";
 import { hasRequestId } from "./request-ids.ts";
 import { withUnary } from "./transport.ts";
@@ -38,7 +39,9 @@ export function withRetries(transport: Transport, timeoutMs: number, options: Re
         const backoff = backoffAfter(error, attempt, options);
         const isLast = attempt >= maxAttempts || backoff >= deadline - systemMonotonic();
         if (isLast || !isRetryable(method, error)) throw error;
-        await sleep(backoff, signal);
+        await sleep(backoff, signal).catch((abort) => {
+          throw ConnectError.from(abort, Code.Canceled);
+        });
       }
     }
   });
@@ -65,20 +68,4 @@ function backoffAfter(error: ConnectError, attempt: number, options: RetryOption
 export function retryAfter({ metadata }: ConnectError): number {
   const text = metadata.get("retry-after") ?? "";
   return /^\d{1,6}$/.test(text) ? Number(text) * 1000 : 0;
-}
-
-/** Rejects when the signal aborts. */
-function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const abort = () => {
-      clearTimeout(timer);
-      reject(ConnectError.from(signal?.reason, Code.Canceled));
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
-      resolve();
-    }, milliseconds);
-    if (signal?.aborted) abort();
-    else signal?.addEventListener("abort", abort, { once: true });
-  });
 }

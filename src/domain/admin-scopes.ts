@@ -52,8 +52,17 @@ export function checkReservedScopes(scopes: readonly string[], field: string): v
   if (violations.length > 0) throw invalidArguments(violations);
 }
 
-/** What a call needs: nothing, or a caller with this scope (or one that includes it). A `probe` is not rate-limited either. */
-export type Policy = "public" | "probe" | AdminScope;
+/**
+ * What a call needs: nothing, a caller with any scope over Keyhold (`authenticated`), or a caller with this scope or one that includes it. A
+ * `probe` is not rate-limited either.
+ */
+export type Policy = "public" | "probe" | "authenticated" | AdminScope;
+
+/** Reports whether a caller with these scopes satisfies a policy. */
+export function isPermitted(scopes: readonly string[], policy: Policy): boolean {
+  if (policy === "public" || policy === "probe") return true;
+  return policy === "authenticated" ? scopes.some(isAdminScope) : includesScope(scopes, policy);
+}
 
 /** Returns the scopes that include this one: itself, `keyhold:keys.write` for its parts, and `keyhold:admin`, the least first. */
 export function scopesIncluding(scope: AdminScope): readonly AdminScope[] {

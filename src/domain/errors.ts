@@ -89,6 +89,8 @@ export interface ErrorOptions {
   readonly retryAfter?: number;
   /** The limit that `RATE_LIMITED` is about. */
   readonly quota?: ExceededQuota;
+  /** Whether the caller presented a credential that is not valid, instead of none. */
+  readonly isTokenInvalid?: boolean;
   /** Logged; never sent to a caller. */
   readonly cause?: unknown;
   /** Keys that changed despite the error. Logged; never sent to a caller. */
@@ -104,6 +106,7 @@ export class KeyholdError extends Error {
   readonly changedKeyIds: readonly string[];
   readonly retryAfter: number;
   readonly quota: ExceededQuota | undefined;
+  readonly isTokenInvalid: boolean;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -113,6 +116,7 @@ export class KeyholdError extends Error {
     this.changedKeyIds = options.changedKeyIds ?? [];
     this.retryAfter = options.retryAfter ?? 1;
     this.quota = options.quota;
+    this.isTokenInvalid = options.isTokenInvalid ?? false;
   }
 }
 

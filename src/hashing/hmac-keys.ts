@@ -1,5 +1,5 @@
 import { fieldError, KeyholdError } from "../domain/errors.ts";
-import { callerName, type Principal, requireUnrestricted } from "../domain/principal.ts";
+import { callerName, type Principal } from "../domain/principal.ts";
 import type { KeyRing } from "../domain/server-keys.ts";
 import { wrapSecret } from "../domain/wrapped-secret.ts";
 import { equalBytes } from "../lib/bytes.ts";
@@ -27,7 +27,6 @@ export async function createHmacKey(
   hmacKeyId: string,
   secret: Uint8Array,
 ): Promise<ListedHmacKey> {
-  requireManager(principal);
   const wrapped = wrapSecret(secret, hmacKeyOf({ hmacKeyId }), ring.current, random);
   const key = { hmacKeyId, createTime: new Date(clock.now()), createdBy: callerName(principal) };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -48,8 +47,7 @@ export async function createHmacKey(
 }
 
 /** Lists all HMAC keys by id. */
-export async function listHmacKeys({ store }: HmacKeysContext, principal: Principal): Promise<ListedHmacKey[]> {
-  requireManager(principal);
+export async function listHmacKeys({ store }: HmacKeysContext): Promise<ListedHmacKey[]> {
   return store.list();
 }
 
@@ -59,16 +57,10 @@ export async function deleteHmacKey(
   principal: Principal,
   hmacKeyId: string,
 ): Promise<void> {
-  requireManager(principal);
   const outcome = await store.delete(hmacKeyId, principal);
   if (outcome === "deleted") return;
   // An id that does not exist may be a secret in the wrong place.
   if (outcome === "absent") throw new KeyholdError("HMAC_KEY_NOT_FOUND", "no such HMAC key");
   const message = `some keys that were imported with the HMAC key ${hmacKeyId} are not adopted yet; verify or delete them first`;
   throw new KeyholdError("HMAC_KEY_IN_USE", message);
-}
-
-/** HMAC keys belong to no actor: who may handle the keys of some only must not see or use up those of all. */
-function requireManager(principal: Principal): void {
-  requireUnrestricted(principal, "manage HMAC keys");
 }

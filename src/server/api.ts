@@ -1,5 +1,6 @@
 import type { FastifyBaseLogger } from "fastify";
 import type { ApiContext } from "../api/row.ts";
+import { permittedRpcs } from "../api/v2alpha1/rpcs.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
 import type { Adopter } from "../hashing/adopter.ts";
@@ -96,6 +97,7 @@ export function createApi(
     explain: (caller, subject, presentation) =>
       explain(of({ ...strict, charge: context.charge }, caller), subject, presentation),
     jwks: signing.jwks,
+    permittedRpcs,
     ...server,
   };
 }

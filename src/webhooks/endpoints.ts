@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { GRACE_PERIOD_BOUNDS, parseDuration } from "../domain/duration.ts";
 import { fieldError, KeyholdError } from "../domain/errors.ts";
 import { newId, UUID } from "../domain/key.ts";
-import { callerName, type Principal, requireUnrestricted } from "../domain/principal.ts";
+import { callerName, type Principal } from "../domain/principal.ts";
 import { type PagingContext, pageOf, parsePageRequest } from "../paging/page-request.ts";
 import {
   type Delivery,
@@ -34,7 +34,6 @@ export async function createEndpoint(
   principal: Principal,
   { endpointId, ...fields }: EndpointFields & { readonly endpointId: string },
 ): Promise<{ endpoint: WebhookEndpoint; secret: string | null }> {
-  requireManager(principal);
   const { store, clock } = context;
   const { text, wrapped } = newWebhookSecret(context, endpointId);
   const created = { createTime: new Date(clock.now()), createdBy: callerName(principal) };
@@ -54,14 +53,12 @@ function tooMany(): KeyholdError {
 }
 
 /** @throws `WEBHOOK_ENDPOINT_NOT_FOUND` */
-export async function getEndpoint({ store }: WebhooksContext, principal: Principal, id: string) {
-  requireManager(principal);
+export async function getEndpoint({ store }: WebhooksContext, id: string) {
   return found(await store.find(id));
 }
 
 /** Lists all endpoints by id. */
-export async function listEndpoints({ store }: WebhooksContext, principal: Principal) {
-  requireManager(principal);
+export async function listEndpoints({ store }: WebhooksContext) {
   return store.list();
 }
 
@@ -71,7 +68,6 @@ export async function updateEndpoint(
   principal: Principal,
   { endpointId, update }: { readonly endpointId: string; readonly update: EndpointUpdate },
 ) {
-  requireManager(principal);
   const endpoint = found(await store.update(endpointId, update, new Date(clock.now()), principal));
   onDue();
   return endpoint;
@@ -79,7 +75,6 @@ export async function updateEndpoint(
 
 /** @throws `WEBHOOK_ENDPOINT_NOT_FOUND` */
 export async function deleteEndpoint({ store }: WebhooksContext, principal: Principal, id: string): Promise<void> {
-  requireManager(principal);
   if (!(await store.delete(id, principal))) throw notFound();
 }
 
@@ -90,7 +85,6 @@ export function parseGrace(text: string | undefined): number {
 
 /** Replaces the secret. @throws `WEBHOOK_ENDPOINT_NOT_FOUND` */
 export async function rotateSecret(context: WebhooksContext, principal: Principal, endpointId: string, grace: number) {
-  requireManager(principal);
   const { text, wrapped } = newWebhookSecret(context, endpointId);
   const time = new Date(context.clock.now());
   const times = { time, oldExpireTime: new Date(time.getTime() + grace) };
@@ -98,8 +92,7 @@ export async function rotateSecret(context: WebhooksContext, principal: Principa
 }
 
 /** Sends an event that is not in the audit log. @throws `WEBHOOK_ENDPOINT_NOT_FOUND` or `WEBHOOK_ENDPOINT_DISABLED` */
-export async function sendTestEvent(context: WebhooksContext, principal: Principal, endpointId: string) {
-  requireManager(principal);
+export async function sendTestEvent(context: WebhooksContext, endpointId: string) {
   const { store, clock, random, source, onDue } = context;
   const now = clock.now();
   const deliveryId = newId(now, random);
@@ -107,7 +100,7 @@ export async function sendTestEvent(context: WebhooksContext, principal: Princip
   const nothing = { keyId: null, actorId: null, before: null, after: null };
   const body = payloadOf({ ...event, ...nothing }, TEST_EVENT, deliveryId, source);
   const delivery = await store.addDelivery({ deliveryId, endpointId, seq: null, eventType: TEST_EVENT, body });
-  if (delivery === null) throw disabled(await getEndpoint(context, principal, endpointId));
+  if (delivery === null) throw disabled(await getEndpoint(context, endpointId));
   onDue();
   return delivery;
 }
@@ -135,10 +128,9 @@ export function parseDeliveriesPage(context: PagingContext, { endpointId, ...req
 /** Returns one page of deliveries, and the token of the next one. @throws `WEBHOOK_ENDPOINT_NOT_FOUND` */
 export async function listDeliveries(
   context: WebhooksContext,
-  principal: Principal,
   { endpointId, page }: ReturnType<typeof parseDeliveriesPage>,
 ) {
-  await getEndpoint(context, principal, endpointId);
+  await getEndpoint(context, endpointId);
   const rows = await context.store.deliveries(endpointId, page.after?.deliveryId ?? null, page.size + 1);
   return pageOf(page, rows, sizeOf, ({ deliveryId }): DeliveryPosition => ({ deliveryId }), context.rings.pageToken);
 }
@@ -151,10 +143,9 @@ function sizeOf(delivery: Delivery): number {
 /** Begins the attempts of a delivery anew. @throws `WEBHOOK_ENDPOINT_NOT_FOUND`, `WEBHOOK_DELIVERY_NOT_FOUND` or `WEBHOOK_ENDPOINT_DISABLED` */
 export async function redeliver(
   context: WebhooksContext,
-  principal: Principal,
   { endpointId, deliveryId }: { readonly endpointId: string; readonly deliveryId: string },
 ) {
-  const endpoint = await getEndpoint(context, principal, endpointId);
+  const endpoint = await getEndpoint(context, endpointId);
   const { store, onDue } = context;
   if (endpoint.disableTime !== null) throw disabled(endpoint);
   if (UUID.test(deliveryId)) await store.redeliver(endpointId, deliveryId);
@@ -167,7 +158,6 @@ export async function redeliver(
 
 /** Moves the position of an endpoint back. @throws `AUDIT_SEQ_OUT_OF_RANGE`, `WEBHOOK_ENDPOINT_NOT_FOUND` or `WEBHOOK_ENDPOINT_DISABLED` */
 export async function replay(context: WebhooksContext, principal: Principal, endpointId: string, seq: number) {
-  requireManager(principal);
   const { first, size } = await context.bounds();
   if (seq < first || seq >= size) {
     const description =
@@ -175,14 +165,9 @@ export async function replay(context: WebhooksContext, principal: Principal, end
     throw new KeyholdError("AUDIT_SEQ_OUT_OF_RANGE", `seq: ${description}`);
   }
   const endpoint = await context.store.replay(endpointId, seq, principal);
-  if (endpoint === null) throw disabled(await getEndpoint(context, principal, endpointId));
+  if (endpoint === null) throw disabled(await getEndpoint(context, endpointId));
   context.onDue();
   return endpoint;
-}
-
-/** Endpoints receive events of all actors: who may handle the keys of some only must not read those of others. */
-function requireManager(principal: Principal): void {
-  requireUnrestricted(principal, "manage webhook endpoints");
 }
 
 function found(endpoint: WebhookEndpoint | null): WebhookEndpoint {

@@ -5,6 +5,7 @@ import { Health } from "../../gen/health/v1/health_pb.js";
 import { ActorsService } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService, TokenAlgorithm, VerificationError } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
+import { CallersService } from "../../gen/keyhold/v2alpha1/callers_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -46,7 +47,7 @@ interface Target {
 interface Row {
   readonly method: DescMethodUnary;
   /** The required scope; null: the call needs no credential. */
-  readonly scope: AdminScope | null;
+  readonly scope: AdminScope | "any" | null;
   /** A call that succeeds when the caller is authorized. */
   run(call: CallRpc, target: Target, headers?: Record<string, string>): Promise<Reply>;
 }
@@ -210,6 +211,7 @@ const ROWS: readonly Row[] = [
   ofEndpoint(webhooks.listWebhookDeliveries, (endpointId) => ({ endpointId })),
   ofEndpoint(webhooks.redeliverWebhook, (endpointId, deliveryId) => ({ endpointId, deliveryId })),
   ofEndpoint(webhooks.replayWebhookEvents, (endpointId) => ({ endpointId, seq: 0n })),
+  row(CallersService.method.whoAmI, "any", () => ({})),
   row(SelfServiceService.method.selfRevokeApiKey, null, (target) => ({ credential: target.issued.secret })),
   row(DerivedKeysService.method.getJwks, null, () => ({})),
   row(Health.method.check, null, () => ({})),
@@ -287,6 +289,7 @@ const HIDDEN: Readonly<Record<string, object>> = {
   ListWebhookDeliveries: NOT_PERMITTED,
   RedeliverWebhook: NOT_PERMITTED,
   ReplayWebhookEvents: NOT_PERMITTED,
+  WhoAmI: { ok: true, message: { actorRestricted: true, restrictedToActorIds: ["own"] } },
 };
 
 /** The parts of keys.write, written by hand. */
@@ -352,7 +355,7 @@ test("every method has a row", () => {
 });
 
 function sufficient({ scope }: Row): AdminScope[] {
-  if (scope === null) return [...SCOPES];
+  if (scope === null || scope === "any") return [...SCOPES];
   return PARTS.includes(scope) ? [scope, "keyhold:keys.write", "keyhold:admin"] : [scope, "keyhold:admin"];
 }
 
@@ -391,13 +394,19 @@ describe.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over 
   test("is denied to a caller with another scope, and the error names the required one", async () => {
     const { scope } = row;
     const target = await newTarget();
+    // The key of a customer is a valid credential. An OIDC access token may have any scope.
+    const customer = await issue(suite.rest, { scopes: ["read", "keys.read", "KEYHOLD:admin", "keyhold"] });
+    const others = SCOPES.filter((one) => !isPermitted(row, one)).map(suite.token);
     const before = await storedKeys(suite.sql);
-    for (const held of table(SCOPES.filter((one) => !isPermitted(row, one)))) {
-      expect(await row.run(callOf(protocol), target, bearer(suite.token(held)))).toMatchObject({
+    for (const token of [customer.secret, ...others]) {
+      expect(await row.run(callOf(protocol), target, bearer(token))).toMatchObject({
         ok: false,
         code: "PERMISSION_DENIED",
-        message: `the call requires the scope ${sufficient(row).join(" or ")}`,
-        details: { "google.rpc.ErrorInfo": { reason: "CALLER_NOT_PERMITTED", domain: "keyhold", metadata: { scope } } },
+        message:
+          scope === "any"
+            ? "the call requires at least one Keyhold scope, such as keyhold:keys.read or keyhold:verify"
+            : `the call requires the scope ${sufficient(row).join(" or ")}`,
+        ...errorInfo("CALLER_NOT_PERMITTED", scope === "any" ? {} : { scope }),
       });
     }
     expect(await storedKeys(suite.sql)).toEqual(before);
@@ -456,5 +465,31 @@ describe("a caller that is restricted to an actor", () => {
     };
     await Promise.all(SCOPES.map(walk));
     expect(await othersKeys()).toEqual(before);
+  });
+
+  describe("WhoAmI lists exactly the RPCs that are allowed", () => {
+    /** The RPCs of the API whose row allows them with a scope. */
+    const allowed = (held: AdminScope) =>
+      ROWS.filter((row) => row.method.parent !== Health && isPermitted(row, held)).map(({ method }) => method);
+    const nameOf = ({ parent, name }: DescMethod) => `${parent.typeName}/${name}`;
+    const isDenied = ({ parent, name }: DescMethod) => UNDIVIDED.includes(parent) && HIDDEN[name] === NOT_PERMITTED;
+
+    test.each(table(SCOPES))("to a caller with %s", async (held) => {
+      const { body } = await suite.as(suite.token(held))("GET", paths.caller);
+      expect(body.permitted_rpcs).toEqual(allowed(held).map(nameOf).sort());
+    });
+
+    test.each(table(SCOPES))("to a restricted caller with %s", async (held) => {
+      const { body } = await suite.as(tokens.get(held) ?? "")("GET", paths.caller);
+      const expected = allowed(held).filter((method) => !isDenied(method));
+      expect(body.permitted_rpcs).toEqual(expected.map(nameOf).sort());
+    });
+
+    test("to a caller with several scopes", async () => {
+      const scopes: readonly AdminScope[] = ["keyhold:verify", "keyhold:audit"];
+      const { secret } = await issue(suite.rest, { scopes });
+      const { body } = await suite.as(secret)("GET", paths.caller);
+      expect(body.permitted_rpcs).toEqual([...new Set(scopes.flatMap(allowed).map(nameOf))].sort());
+    });
   });
 });

@@ -43,7 +43,7 @@ const OPTIONS = { ...bareServer(), logger: pino({ level: "silent" }) };
 
 describe("the table of RPCs", () => {
   test.each(table(RPCS.map((rpc) => [String(rpc.method), rpc] as const)))("has a policy for %s", (_, { policy }) => {
-    expect(["public", "probe", ...ADMIN_SCOPES]).toContain(policy);
+    expect(["public", "probe", "authenticated", ...ADMIN_SCOPES]).toContain(policy);
   });
 
   test("requires keyhold:admin for no RPC, so that least privilege is possible", () => {

@@ -102,6 +102,7 @@ const CALLS = table<Row>([
     queryUsage: () => client.usage.queryUsage({}),
     createWebhookEndpoint: () => client.webhookEndpoints.createWebhookEndpoint(anEndpoint(randomUUID())),
     listWebhookEndpoints: () => client.webhookEndpoints.listWebhookEndpoints({}),
+    whoAmI: () => client.callers.whoAmI({}),
     createHmacKey: () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
   }),
   ...rows(anActor, {

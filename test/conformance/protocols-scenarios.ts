@@ -6,6 +6,7 @@ import { ActorsService } from "../../gen/keyhold/v2alpha1/actors_pb.js";
 import { QuotaPeriod, RevocationReason } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService, TokenAlgorithm } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
+import { CallersService } from "../../gen/keyhold/v2alpha1/callers_pb.js";
 import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -13,6 +14,7 @@ import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { UsageService } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
+import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { answered, type CallRpc } from "../support/protocols/call.ts";
 import { derived, draft, imported, importHashed, issued, newRawKey } from "../support/protocols/keys.ts";
 import { type Scenario, scenario } from "../support/protocols/scenario.ts";
@@ -124,6 +126,9 @@ const testDelivery = {
   ...{ delivery_id: "<id>", endpoint_id: "<id>", event_type: "webhook.test", create_time: "<time>" },
   ...{ state: "WEBHOOK_DELIVERY_STATE_PENDING", next_attempt_time: "<time>", attempts: [] },
 };
+
+/** `package.Service/Method` of every RPC of the API. */
+const RPCS = SERVICES.flatMap(({ typeName, methods }) => methods.map(({ name }) => `${typeName}/${name}`));
 
 const endless = ({ expire_time, ...fields }: typeof record) => fields;
 
@@ -682,6 +687,15 @@ export const SCENARIOS: readonly Scenario[] = [
     "returns a public key",
     (call) => call(DerivedKeysService.method.getJwks, {}),
     { keys: [{ kty: "OKP", crv: "Ed25519", x: "<public key>", kid: "<kid>", use: "sig", alg: "EdDSA" }] },
+  ),
+  scenario(
+    CallersService.method.whoAmI,
+    "returns a caller that needs no credential, who may call every RPC",
+    (call) => call(CallersService.method.whoAmI, {}),
+    {
+      ...{ subject: "anonymous", auth_method: "AUTH_METHOD_NONE", scopes: ["keyhold:admin"] },
+      ...{ actor_restricted: false, restricted_to_actor_ids: [], permitted_rpcs: RPCS.toSorted() },
+    },
   ),
   scenario(
     auditEvents.getAuditEvent,

@@ -62,6 +62,7 @@ export const paths = {
   actors: "/v2alpha1/admin/actors",
   usage: "/v2alpha1/admin/usage",
   webhookEndpoints: "/v2alpha1/admin/webhookEndpoints",
+  caller: "/v2alpha1/admin/caller",
   jwks: "/v2alpha1/derivedKeys/jwks.json",
 } as const;
 

@@ -55,6 +55,7 @@ function wording(method: RestMethod, comment: CommentOf): JsonObject {
 
 function needs(policy: Policy | undefined): string {
   if (policy === undefined || policy === "public" || policy === "probe") return "Requires no credential.";
+  if (policy === "authenticated") return "Requires any Keyhold scope.";
   const scopes = scopesIncluding(policy).map((scope) => `\`${scope}\``);
   return `Requires the scope ${scopes.join(" or ")}.`;
 }

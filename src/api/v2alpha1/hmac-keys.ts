@@ -6,6 +6,9 @@ import type { ServiceRows } from "../row.ts";
 import { textEncoding } from "./enums.ts";
 import { timestamp } from "./key-resources.ts";
 
+/** HMAC keys belong to no actor: a caller that may manage the keys of some actors only must not see or use up those of all. */
+const unrestricted = "manage HMAC keys";
+
 export const hmacKeys: ServiceRows<typeof HmacKeysService> = {
   createHmacKey: {
     implement:
@@ -15,14 +18,16 @@ export const hmacKeys: ServiceRows<typeof HmacKeysService> = {
         return async (principal) => hmacKey(await createHmacKey(hmacKeys, principal, hmacKeyId, secret));
       },
     policy: "keyhold:keys.import",
+    unrestricted,
     idempotency: "idempotent",
   },
   listHmacKeys: {
     implement:
       ({ hmacKeys }) =>
       () =>
-      async (principal) => ({ hmacKeys: (await listHmacKeys(hmacKeys, principal)).map(hmacKey) }),
+      async () => ({ hmacKeys: (await listHmacKeys(hmacKeys)).map(hmacKey) }),
     policy: "keyhold:keys.read",
+    unrestricted,
     idempotency: "no side effects",
   },
   deleteHmacKey: {
@@ -34,6 +39,7 @@ export const hmacKeys: ServiceRows<typeof HmacKeysService> = {
         return {};
       },
     policy: "keyhold:keys.import",
+    unrestricted,
     idempotency: "idempotent",
   },
 };

@@ -2,6 +2,7 @@ import type { DescMethod, DescMethodServerStreaming, DescMethodUnary, DescServic
 import { ActorsService } from "../../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
+import { CallersService } from "../../../gen/keyhold/v2alpha1/callers_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -9,9 +10,9 @@ import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_k
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { UsageService } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
-import { isForChanges } from "../../domain/admin-scopes.ts";
+import { isForChanges, isPermitted } from "../../domain/admin-scopes.ts";
 import { KeyholdError } from "../../domain/errors.ts";
-import type { Principal } from "../../domain/principal.ts";
+import { type Principal, requireUnrestricted } from "../../domain/principal.ts";
 import { andThen, type MaybePromise, recover } from "../../lib/maybe-promise.ts";
 import type {
   ApiContext,
@@ -26,6 +27,7 @@ import type {
 import { actors } from "./actors.ts";
 import { apiKeys } from "./api-keys.ts";
 import { audit } from "./audit.ts";
+import { callers } from "./callers.ts";
 import { hmacKeys } from "./hmac-keys.ts";
 import { importedApiKeys } from "./imported-api-keys.ts";
 import { issuedApiKeys } from "./issued-api-keys.ts";
@@ -44,6 +46,7 @@ export const SERVICES = [
   UsageService,
   ActorsService,
   WebhookEndpointsService,
+  CallersService,
 ] as const;
 
 const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
@@ -57,6 +60,7 @@ const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
   ...tableOf(UsageService, usage),
   ...tableOf(ActorsService, actors),
   ...tableOf(WebhookEndpointsService, webhookEndpoints),
+  ...tableOf(CallersService, callers),
 ]);
 
 function tableOf<S extends DescService>({ methods }: S, rows: ServiceRows<S>): [DescMethod, RpcRow][] {
@@ -71,12 +75,25 @@ export function rowOf(method: DescMethod): RpcRow | undefined {
   return ROWS.get(method);
 }
 
+/** The rows by the name of the RPC, `package.Service/Method`, in alphabetical order. */
+const ROWS_BY_NAME: readonly (readonly [string, RpcRow])[] = [...ROWS]
+  .map(([{ parent, name }, row]) => [`${parent.typeName}/${name}`, row] as const)
+  .sort(([a], [b]) => (a < b ? -1 : 1));
+
+/** Returns the names of the RPCs that a caller may call, in alphabetical order. */
+export function permittedRpcs({ scopes, restrictions }: Pick<Principal, "scopes" | "restrictions">): readonly string[] {
+  const isUnrestricted = restrictions.actorIds === null;
+  return ROWS_BY_NAME.flatMap(([name, { policy, unrestricted }]) =>
+    isPermitted(scopes, policy) && (isUnrestricted || unrestricted === undefined) ? [name] : [],
+  );
+}
+
 /** Implements the unary RPCs. */
 export function implementRpcs(context: ApiContext): Implementation[] {
   return [...ROWS].flatMap(([method, row]) => {
     if (method.methodKind !== "unary") return [];
     const { implement, ...rest } = row as TableRow;
-    const handler = limitingChanges(implement(context), rest, context);
+    const handler = limitingChanges(requiringUnrestricted(implement(context), rest), rest, context);
     // No call that may answer from the cache is denied by its handler.
     const reporting = rest.mayAnswerFromCache ? handler : reportingDenials(handler, context);
     return [{ ...rest, method: method as DescMethodUnary, handler: reporting }];
@@ -88,7 +105,7 @@ export function implementStreams(context: ApiContext): StreamImplementation[] {
   return [...ROWS].flatMap(([method, row]) => {
     if (method.methodKind !== "server_streaming") return [];
     const { implement, ...rest } = row as StreamRow;
-    const handler = reportingDenials(implement(context), context);
+    const handler = reportingDenials(requiringUnrestricted(implement(context), rest), context);
     return [{ ...rest, method: method as DescMethodServerStreaming, handler }];
   });
 }
@@ -104,6 +121,21 @@ function limitingChanges(
     const execute = handler(request);
     const [limit, cost] = imports === undefined ? (["changes", 1] as const) : (["imports", imports(request)] as const);
     return (principal, call) => andThen(admitChange(limit, principal, cost), () => execute(principal, call));
+  };
+}
+
+/** Denies calls of actor-restricted callers, after errors of the request. */
+function requiringUnrestricted<Request, Rest extends readonly unknown[], Response>(
+  handler: (request: Request) => (principal: Principal, ...rest: Rest) => MaybePromise<Response>,
+  { unrestricted }: Pick<RpcRow, "unrestricted">,
+) {
+  if (unrestricted === undefined) return handler;
+  return (request: Request) => {
+    const execute = handler(request);
+    return (principal: Principal, ...rest: Rest) => {
+      requireUnrestricted(principal, unrestricted);
+      return execute(principal, ...rest);
+    };
   };
 }
 

@@ -31,6 +31,8 @@ import { timestamp } from "./key-resources.ts";
 import { maskedUpdate } from "./update-mask.ts";
 
 const policy = "keyhold:webhooks";
+/** Endpoints receive events of all actors: a caller that may manage the keys of some actors only must not read those of others. */
+const unrestricted = "manage webhook endpoints";
 
 export const webhookEndpoints: ServiceRows<typeof WebhookEndpointsService> = {
   createWebhookEndpoint: {
@@ -45,23 +47,26 @@ export const webhookEndpoints: ServiceRows<typeof WebhookEndpointsService> = {
         };
       },
     policy,
+    unrestricted,
     idempotency: "idempotent",
   },
   getWebhookEndpoint: {
     implement:
       ({ webhooks }) =>
       ({ endpointId }) =>
-      async (principal) =>
-        webhookEndpoint(await getEndpoint(webhooks, principal, endpointId)),
+      async () =>
+        webhookEndpoint(await getEndpoint(webhooks, endpointId)),
     policy,
+    unrestricted,
     idempotency: "no side effects",
   },
   listWebhookEndpoints: {
     implement:
       ({ webhooks }) =>
       () =>
-      async (principal) => ({ webhookEndpoints: (await listEndpoints(webhooks, principal)).map(webhookEndpoint) }),
+      async () => ({ webhookEndpoints: (await listEndpoints(webhooks)).map(webhookEndpoint) }),
     policy,
+    unrestricted,
     idempotency: "no side effects",
   },
   updateWebhookEndpoint: {
@@ -79,6 +84,7 @@ export const webhookEndpoints: ServiceRows<typeof WebhookEndpointsService> = {
         return async (principal) => webhookEndpoint(await updateEndpoint(webhooks, principal, { endpointId, update }));
       },
     policy,
+    unrestricted,
     idempotency: "idempotent",
   },
   deleteWebhookEndpoint: {
@@ -90,6 +96,7 @@ export const webhookEndpoints: ServiceRows<typeof WebhookEndpointsService> = {
         return {};
       },
     policy,
+    unrestricted,
     idempotency: "idempotent",
   },
   rotateWebhookEndpointSecret: {
@@ -103,15 +110,17 @@ export const webhookEndpoints: ServiceRows<typeof WebhookEndpointsService> = {
         };
       },
     policy,
+    unrestricted,
     idempotency: "none",
   },
   sendTestWebhookEvent: {
     implement:
       ({ webhooks }) =>
       ({ endpointId }) =>
-      async (principal) =>
-        webhookDelivery(await sendTestEvent(webhooks, principal, endpointId)),
+      async () =>
+        webhookDelivery(await sendTestEvent(webhooks, endpointId)),
     policy,
+    unrestricted,
     idempotency: "none",
   },
   listWebhookDeliveries: {
@@ -119,12 +128,13 @@ export const webhookEndpoints: ServiceRows<typeof WebhookEndpointsService> = {
       ({ webhooks }) =>
       (request) => {
         const page = parseDeliveriesPage(webhooks, request);
-        return async (principal) => {
-          const { items, nextPageToken } = await listDeliveries(webhooks, principal, page);
+        return async () => {
+          const { items, nextPageToken } = await listDeliveries(webhooks, page);
           return { webhookDeliveries: items.map(webhookDelivery), nextPageToken };
         };
       },
     policy,
+    unrestricted,
     idempotency: "no side effects",
     cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
   },
@@ -132,9 +142,10 @@ export const webhookEndpoints: ServiceRows<typeof WebhookEndpointsService> = {
     implement:
       ({ webhooks }) =>
       ({ endpointId, deliveryId }) =>
-      async (principal) =>
-        webhookDelivery(await redeliver(webhooks, principal, { endpointId, deliveryId })),
+      async () =>
+        webhookDelivery(await redeliver(webhooks, { endpointId, deliveryId })),
     policy,
+    unrestricted,
     idempotency: "idempotent",
   },
   replayWebhookEvents: {
@@ -144,6 +155,7 @@ export const webhookEndpoints: ServiceRows<typeof WebhookEndpointsService> = {
       async (principal) =>
         webhookEndpoint(await replay(webhooks, principal, endpointId, Number(seq))),
     policy,
+    unrestricted,
     idempotency: "idempotent",
   },
 };

@@ -2,6 +2,7 @@ import { type DescMessage, type DescMethodUnary, fromJson } from "@bufbuild/prot
 import { ActorsService } from "../../../gen/keyhold/v2alpha1/actors_pb.js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
+import { CallersService } from "../../../gen/keyhold/v2alpha1/callers_pb.js";
 import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_pb.js";
 import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
@@ -121,6 +122,7 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
     ({ delivery_id, ...request }) => post(`${webhook(request)}/deliveries/${delivery_id}:redeliver`, {}),
   ],
   [webhooks.replayWebhookEvents, ({ endpoint_id, ...body }) => post(`${webhook({ endpoint_id })}:replay`, body)],
+  [CallersService.method.whoAmI, () => ({ method: "GET", path: paths.caller })],
   [keys.getApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.keys}/${key_id}` })],
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
   [keys.verifyApiKey, (body) => post(`${paths.keys}:verify`, body)],

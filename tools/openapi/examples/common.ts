@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@bufbuild/protobuf";
 import { toConnectError } from "../../../src/api/errors.ts";
 import { bearerOf } from "../../../src/auth/caller-credential.ts";
-import { requireScope } from "../../../src/auth/guard.ts";
+import { requireAnyScope, requireScope } from "../../../src/auth/guard.ts";
 import { rateLimited } from "../../../src/auth/own-limits.ts";
 import { ADMIN_SCOPES } from "../../../src/domain/admin-scopes.ts";
 import { UNRESTRICTED } from "../../../src/domain/principal.ts";
@@ -11,12 +11,13 @@ import { HttpError } from "../../../src/transport/wire/http-error.ts";
 
 const NOBODY = { subject: "", method: "oidc", scopes: [], restrictions: UNRESTRICTED } as const;
 
-/** Errors of many operations, made by the code of the server; those that depend on a scope are `<reason>.<scope>`. */
+/** Errors of many operations, made by the code of the server; those that depend on the policy are `<reason>.<policy>`. */
 const ERRORS: Readonly<Record<string, unknown>> = {
   CALLER_UNAUTHENTICATED: thrownBy(() => bearerOf(undefined)),
   ...Object.fromEntries(
     ADMIN_SCOPES.map((scope) => [nameOf("CALLER_NOT_PERMITTED", scope), thrownBy(() => requireScope(NOBODY, scope))]),
   ),
+  [nameOf("CALLER_NOT_PERMITTED", "authenticated")]: thrownBy(() => requireAnyScope(NOBODY)),
   BODY_TOO_LARGE: new HttpError("BODY_TOO_LARGE"),
   MEDIA_TYPE_NOT_SUPPORTED: new HttpError("MEDIA_TYPE_NOT_SUPPORTED"),
   CONTENT_ENCODING_NOT_SUPPORTED: new HttpError("CONTENT_ENCODING_NOT_SUPPORTED"),

@@ -1,5 +1,6 @@
 import { actorExamples } from "./actors.ts";
 import { auditExamples } from "./audit.ts";
+import { callerExamples } from "./callers.ts";
 import type { Examples } from "./example.ts";
 import { hmacKeyExamples } from "./hmac-keys.ts";
 import { importedExamples } from "./imported.ts";
@@ -17,6 +18,7 @@ const all: Readonly<Record<string, Examples>> = {
   ...usageExamples,
   ...actorExamples,
   ...webhookExamples,
+  ...callerExamples,
 };
 
 /** The examples of an operation. Throws `Error` if it has none. */
