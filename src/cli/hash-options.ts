@@ -1,6 +1,7 @@
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { type Command, Option } from "commander";
 import { readSecretFile } from "./credential-input.ts";
+import { HASH_ALGORITHM_NAMES, HASH_ENCODING_NAMES, type HashDefaults } from "./import/fields.ts";
 import { timeOption } from "./options.ts";
 
 export interface HashOptions {
@@ -11,10 +12,6 @@ export interface HashOptions {
   readonly hmacKeyId?: string;
   readonly adoptBeforeTime?: Timestamp;
 }
-
-/** The algorithms without a salt. A hash with a salt states its algorithm itself. */
-export const HASH_ALGORITHM_NAMES = ["sha256", "sha384", "sha512", "sha512-256", "hmac-sha256", "hmac-sha512"] as const;
-export const HASH_ENCODING_NAMES = ["hex", "base64", "base64url"] as const;
 
 /** Adds the options of hashes. Text around the raw key may be a secret, such as a pepper, so it is never an argument. */
 export function withHash(command: Command): Command {
@@ -32,10 +29,7 @@ export function withHash(command: Command): Command {
     );
 }
 
-/** What is stated once for all hashes, by the fields of `raw_key_hash`; a row may state another value. */
-export type HashDefaults = Readonly<Partial<Awaited<ReturnType<typeof readHashDefaults>>>>;
-
-export async function readHashDefaults(options: HashOptions) {
+export async function readHashDefaults(options: HashOptions): Promise<HashDefaults> {
   const { hashAlgorithm, hashEncoding, hashPrefixFile, hashSuffixFile, hmacKeyId } = options;
   const textOf = async (option: string, file: string | undefined) => file && (await readSecretFile(option, file));
   return {

@@ -1,15 +1,15 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorReason } from "../client/errors.ts";
 import { retryAfter } from "../client/retries.ts";
 import { backoffDelay } from "../lib/backoff.ts";
+import { sleep } from "../lib/sleep.ts";
 
 export interface RetryOptions {
   /** How long to retry while the server is unreachable, in milliseconds. */
   readonly retryFor: number;
   /** Called before each backoff. */
   readonly onUnreachable: (error: ConnectError) => void;
-  /** Stops the backoff, with an `AbortError`. */
+  /** Stops the backoff; the call then rejects with its reason, by default an `AbortError`. */
   readonly signal: AbortSignal;
 }
 
@@ -34,7 +34,7 @@ export async function withRetries<T>(call: () => Promise<T>, options: RetryOptio
       const delay = retryAfter(error) + backoffDelay(failures, BACKOFF);
       if (performance.now() + delay > deadline) throw error;
       options.onUnreachable(error);
-      await sleep(delay, undefined, { signal: options.signal });
+      await sleep(delay, options.signal);
     }
   }
 }

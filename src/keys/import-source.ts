@@ -4,6 +4,7 @@ import { parseLookupPrefix } from "../hashing/input/lookup-prefix.ts";
 import { parseRawKeyHash, type RawKeyHashInput } from "../hashing/input/raw-key-hash.ts";
 import type { RequestSource } from "./new-key.ts";
 import type { KeysContext } from "./ports.ts";
+import { checkRawKey, looksLikeOurs, rejectValue } from "./raw-key-rules.ts";
 
 /** What an import knows of its key. */
 export interface ImportSourceInput {
@@ -27,25 +28,6 @@ export type ImportRules = Pick<KeysContext, "clock" | "looksLikeOurs">;
 /** Throws `INVALID_ARGUMENT` with every invalid field. */
 export function checkImportSource(context: ImportRules, input: ImportSourceInput): ImportSource {
   return input.rawKeyHash === undefined ? checkRawKey(context, input) : checkHash(context, input, input.rawKeyHash);
-}
-
-/** A shorter raw key can be guessed. */
-const MIN_CHARACTERS = 8;
-
-function checkRawKey(context: ImportRules, input: ImportSourceInput): ImportSource {
-  const { rawKey, allowWeak = false, lookupPrefix, adoptBeforeTime } = input;
-  checkAll(
-    () => {
-      if (rawKey === "") throw invalidArgument("raw_key", "is required without raw_key_hash", "FIELD_REQUIRED");
-      if (context.looksLikeOurs(rawKey)) throw looksLikeOurs("raw_key");
-      if (allowWeak || rawKey.length >= 2 * MIN_CHARACTERS || [...rawKey].length >= MIN_CHARACTERS) return;
-      const problem = `has fewer than ${MIN_CHARACTERS} characters and can be guessed; to import it anyway, set allow_weak`;
-      throw invalidArgument("raw_key", problem, "STRING_TOO_SHORT");
-    },
-    () => rejectValue(lookupPrefix, "lookup_prefix", "requires raw_key_hash"),
-    () => rejectValue(adoptBeforeTime, "adopt_before_time", "requires raw_key_hash"),
-  );
-  return { rawKey };
 }
 
 /** A fast hash has no lookup prefix. */
@@ -81,15 +63,6 @@ function checkAdoptBeforeTime(time: TimestampValue | undefined, now: number): Da
   requireFuture(end - now, "adopt_before_time");
   requireBounded(end - now, "adopt_before_time");
   return new Date(end);
-}
-
-function rejectValue(value: unknown, field: string, why: string): void {
-  if (value !== undefined) throw invalidArgument(field, why, "VALUE_NOT_ALLOWED");
-}
-
-function looksLikeOurs(field: string) {
-  const description = "must not have the form of a Keyhold secret or token";
-  return invalidArgument(field, description, "VALUE_NOT_ALLOWED");
 }
 
 /** Returns what a repeat of the request must have in common with it. It is stored only as a keyed hash. */

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { HASH_ENCODING_NAMES } from "../hash-options.ts";
+import { HASH_ENCODING_NAMES } from "../import/fields.ts";
 import { examples, withCredential, withOutput, withRemote } from "../options.ts";
 
 /** Adds `keyhold hmac-keys`. Each verb imports its code when it runs. */

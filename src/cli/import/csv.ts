@@ -1,7 +1,7 @@
-import { isUtf8 } from "node:buffer";
 import { CsvError, type Info, type Options, parse } from "csv-parse/sync";
 import { invalidArgument } from "../../domain/errors.ts";
 import { redactName } from "../../lib/redact-name.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 import { checkHeader, metadataKey, type RowOptions } from "./fields.ts";
 import { countLines, type Format, LINE_FEED, MAX_ROW_BYTES, NOT_UTF8, type Row, type SplitRecord } from "./records.ts";
 
@@ -12,15 +12,15 @@ const OPTIONS: Options = { record_delimiter: ["\r\n", "\n"], relax_column_count:
 
 /**
  * Returns the format CSV (RFC 4180), parsed up to the last line feed that has been read. Messages of csv-parse are not used: they quote
- * cells. It throws `INVALID_ARGUMENT` on an unusable header, and on a quote that is not closed.
+ * cells. It throws `INVALID_ARGUMENT` on a quote that is not closed, and `check` on an unusable header. Runs in browsers too.
  */
-export function csvFormat(rows: RowOptions): Format {
+export function csvFormat(rows: RowOptions, check = checkHeader): Format {
   /** Undefined until the header is read. */
   let columns: readonly Column[] | undefined;
   const contentOf = (cells: readonly string[], joined: string): Row["content"] | undefined => {
     if (cells.every((cell) => cell.trim() === "")) return undefined;
     if (columns !== undefined) return rowOf(cells, columns, joined);
-    checkHeader(cells, rows);
+    check(cells, rows);
     columns = columnsOf(cells, rows);
     return undefined;
   };
@@ -33,7 +33,7 @@ export function csvFormat(rows: RowOptions): Format {
       const joined = lines > 1 ? linesJoined(firstLine, firstLine + lines - 1) : "";
       [start, firstLine] = [end, firstLine + lines];
       if (cells === undefined) return { end, lines, content: `has a misplaced quote${joined}` };
-      return { end, lines, content: isUtf8(own) ? contentOf(cells, joined) : NOT_UTF8 };
+      return { end, lines, content: decodeUtf8(own) === undefined ? NOT_UTF8 : contentOf(cells, joined) };
     };
     while (start < complete.length) {
       const { records, problem } = parseFrom(complete, start);
@@ -69,7 +69,7 @@ function rowOf(cells: readonly string[], columns: readonly Column[], joined: str
 }
 
 /** Parses until a misplaced quote. `cell` is the offset of the cell with it, or of the comma before. */
-function parseFrom(bytes: Buffer, start: number) {
+function parseFrom(bytes: Uint8Array, start: number) {
   const records: { readonly end: number; readonly cells: readonly string[] }[] = [];
   const on_record = (cells: string[], { bytes: end }: Info) => {
     records.push({ end: start + end, cells });
@@ -86,7 +86,7 @@ function parseFrom(bytes: Buffer, start: number) {
 }
 
 /** Returns the offset after the line with the misplaced quote of a cell, up to which nothing is a row. */
-function endOfLine(bytes: Buffer, cell: number): number {
+function endOfLine(bytes: Uint8Array, cell: number): number {
   const first = bytes[cell] === COMMA ? cell + 1 : cell;
   let at = bytes.indexOf(QUOTE, first);
   if (at === first) {

@@ -1,13 +1,6 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { ERROR_FIELD } from "./fields.ts";
-import type { Row } from "./records.ts";
-
-export interface RowFailure {
-  readonly row: Row;
-  /** `INVALID_ARGUMENT`, `ALREADY_EXISTS` or `INTERNAL`. */
-  readonly reason: string;
-  readonly message: string;
-}
+import type { RowFailure } from "./records.ts";
 
 /** A JSON Lines file with one line per failure, created at the first. */
 export type FailureFile = Awaited<ReturnType<typeof openFailureFile>>;

@@ -7,15 +7,14 @@ import {
 import { invalidArgument } from "../../domain/errors.ts";
 import type { JsonValue } from "../../lib/json.ts";
 import { redactName } from "../../lib/redact-name.ts";
-import type { HashDefaults } from "../hash-options.ts";
 
 /**
  * The fields of a row: those of CreateImportedApiKeyRequest, except what the import sets itself, and short names of hashes. The fields of
  * `raw_key_hash` may be columns too, such as `raw_key_hash.algorithm`.
  */
-const FIELDS = [...new Set(["raw_key", "hash", "phc", ...namesIn(CreateImportedApiKeyRequestSchema)])].filter(
-  (name) => name !== "request_id" && name !== "allow_weak",
-);
+export const FIELDS: readonly string[] = [
+  ...new Set(["raw_key", "hash", "phc", ...namesIn(CreateImportedApiKeyRequestSchema)]),
+].filter((name) => name !== "request_id" && name !== "allow_weak");
 
 const HASH_COLUMNS = namesIn(RawKeyHashSchema).map((name) => `raw_key_hash.${name}`);
 
@@ -31,6 +30,19 @@ export const ERROR_FIELD = "import_error";
 
 /** The columns by the fields that they contain, such as `name` → `label`. Other columns are then ignored. Null: columns are named like fields. */
 export type ColumnMap = Readonly<Record<string, string>> | null;
+
+/** What is stated once for all hashes, by the fields of `raw_key_hash`; a row may state another value. */
+export interface HashDefaults {
+  readonly algorithm?: string | undefined;
+  readonly encoding?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly suffix?: string | undefined;
+  readonly hmac_key_id?: string | undefined;
+}
+
+/** The algorithms without a salt. A hash with a salt states its algorithm itself. */
+export const HASH_ALGORITHM_NAMES = ["sha256", "sha384", "sha512", "sha512-256", "hmac-sha256", "hmac-sha512"] as const;
+export const HASH_ENCODING_NAMES = ["hex", "base64", "base64url"] as const;
 
 export interface RowOptions {
   readonly columns: ColumnMap;
@@ -66,10 +78,7 @@ export function fieldsOf(content: Fields, columns: ColumnMap): Fields {
 
 /** Throws `INVALID_ARGUMENT` unless the columns of a file are usable. Never quotes a column: without a header it would be a raw key. */
 export function checkHeader(header: readonly string[], { columns, hash }: RowOptions): void {
-  const [separator] = header.length === 1 ? (/[;\t|]/.exec(header[0] ?? "") ?? []) : [];
-  if (separator !== undefined)
-    throw invalidArgument("header", `columns are separated by ${SEPARATORS[separator]}; use commas instead`);
-  if (new Set(header).size < header.length) throw invalidArgument("header", "has a duplicate column");
+  checkHeaderForm(header);
   if (columns === null) {
     const unknown = header.findIndex((column) => !isField(column));
     if (unknown !== -1) throw invalidArgument("header", `unknown column ${unknown + 1}; ${ALLOWED}, or use --map`);
@@ -81,6 +90,14 @@ export function checkHeader(header: readonly string[], { columns, hash }: RowOpt
   if (missing !== undefined) throw invalidArgument("header", `has no column "${redactName(missing)}" listed in --map`);
 }
 
+/** Throws `INVALID_ARGUMENT` on a header with other separators than commas, or with two columns of one name. */
+export function checkHeaderForm(header: readonly string[]): void {
+  const [separator] = header.length === 1 ? (/[;\t|]/.exec(header[0] ?? "") ?? []) : [];
+  if (separator !== undefined)
+    throw invalidArgument("header", `columns are separated by ${SEPARATORS[separator]}; use commas instead`);
+  if (new Set(header).size < header.length) throw invalidArgument("header", "has a duplicate column");
+}
+
 const SEPARATORS: Readonly<Record<string, string>> = { ";": "semicolons", "\t": "tabs", "|": "vertical bars" };
 
 /** Returns the key of a metadata column; undefined for another column. */
@@ -88,14 +105,15 @@ export function metadataKey(field: string): string | undefined {
   return METADATA_COLUMN.exec(field)?.[1];
 }
 
-function isField(name: string): boolean {
+/** Whether a column of this name is imported without `--map`. */
+export function isField(name: string): boolean {
   return FIELDS.includes(name) || HASH_COLUMNS.includes(name) || METADATA_COLUMN.test(name);
 }
 
 const ALLOWED = `allowed: ${FIELDS.join(", ")}, raw_key_hash.<field>, metadata.<key>`;
 
 /** A file must have at least one of these columns. */
-const KEYS = ["raw_key", "hash", "phc", "raw_key_hash", "raw_key_hash.value", "raw_key_hash.phc"];
+export const KEYS = ["raw_key", "hash", "phc", "raw_key_hash", "raw_key_hash.value", "raw_key_hash.phc"];
 
 function requireFields(names: readonly string[], where: string, problem: string): void {
   if (!KEYS.some((key) => names.includes(key))) throw invalidArgument(where, `${problem} raw_key, hash or phc`);

@@ -1,6 +1,7 @@
+/* Runs in browsers too: the console imports files with it. */
 import { invalidArgument } from "../../domain/errors.ts";
-import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 
 export interface Row {
   readonly row: number;
@@ -28,7 +29,7 @@ export interface SplitRecord {
 /**
  * Yields the complete records of a format at the start of `bytes`, which begin in `line`; the last one may lack its line feed if `isLast`.
  */
-export type Format = (bytes: Buffer, isLast: boolean, line: number) => Iterable<SplitRecord>;
+export type Format = (bytes: Uint8Array, isLast: boolean, line: number) => Iterable<SplitRecord>;
 
 export const LINE_FEED = 10;
 
@@ -45,7 +46,7 @@ export const jsonLines: Format = function* (bytes, isLast) {
 };
 
 /** Errors of `JSON.parse` are not used: they quote the text. */
-function jsonContent(line: Buffer): Row["content"] | undefined {
+function jsonContent(line: Uint8Array): Row["content"] | undefined {
   const text = decodeUtf8(line);
   if (text === undefined) return NOT_UTF8;
   if (text.trim() === "") return undefined;
@@ -56,18 +57,18 @@ function jsonContent(line: Buffer): Row["content"] | undefined {
 
 export const NOT_UTF8 = "is not UTF-8";
 
-const BYTE_ORDER_MARK = Buffer.from("\uFEFF");
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 /** Reads the rows of a file, one array per chunk. An invalid record is a row with a message as its content. */
-export async function* readRows(chunks: AsyncIterable<Buffer>, format: Format): AsyncGenerator<Row[]> {
+export async function* readRows(chunks: AsyncIterable<Uint8Array>, format: Format): AsyncGenerator<Row[]> {
   const take = recordReader(format);
   for await (const chunk of chunks) yield take(chunk);
-  yield take(Buffer.alloc(0), true);
+  yield take(new Uint8Array(0), true);
 }
 
 /** Returns a function that takes the next bytes of a file and returns the rows that are complete with them. */
 function recordReader(format: Format) {
-  let rest: Buffer = Buffer.alloc(0);
+  let rest: Uint8Array = new Uint8Array(0);
   /** Inside an oversized record, which is discarded up to its line feed. */
   let isSkipping = false;
   let [row, line, end] = [0, 1, 0];
@@ -77,7 +78,7 @@ function recordReader(format: Format) {
     line += record.lines;
   };
   /** Discards an oversized record up to its line feed. Returns the bytes after it. */
-  const skip = (bytes: Buffer, isLast: boolean, rows: Row[]): Buffer => {
+  const skip = (bytes: Uint8Array, isLast: boolean, rows: Row[]): Uint8Array => {
     const at = bytes.indexOf(LINE_FEED);
     isSkipping = at === -1 && !isLast;
     const length = at === -1 ? bytes.length : at + 1;
@@ -85,14 +86,14 @@ function recordReader(format: Format) {
     else add(rows, { end: length, lines: 1, content: TOO_LONG });
     return bytes.subarray(length);
   };
-  return (chunk: Buffer, isLast = false): Row[] => {
-    let bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+  return (chunk: Uint8Array, isLast = false): Row[] => {
+    let bytes = rest.length === 0 ? chunk : concat(rest, chunk);
     const rows: Row[] = [];
     if (end === 0) {
       rest = bytes;
       if (bytes.length < BYTE_ORDER_MARK.length && !isLast) return rows;
       rejectForeignText(bytes);
-      if (bytes.indexOf(BYTE_ORDER_MARK) === 0) end = BYTE_ORDER_MARK.length;
+      if (BYTE_ORDER_MARK.every((byte, place) => bytes[place] === byte)) end = BYTE_ORDER_MARK.length;
       bytes = bytes.subarray(end);
     }
     if (isSkipping) bytes = skip(bytes, isLast, rows);
@@ -108,22 +109,36 @@ function recordReader(format: Format) {
   };
 }
 
+function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const bytes = new Uint8Array(first.length + second.length);
+  bytes.set(first);
+  bytes.set(second, first.length);
+  return bytes;
+}
+
 const TOO_LONG = `has more than ${MAX_ROW_BYTES} bytes`;
 
 const CARRIAGE_RETURN = 13;
 
 /** Throws `INVALID_ARGUMENT` with the cause if the first bytes of a file are in an encoding or have line ends that cannot be read. */
-function rejectForeignText(bytes: Buffer): void {
-  const first = bytes.subarray(0, 2).toString("latin1");
-  if (first === "\xFF\xFE" || first === "\xFE\xFF" || first.includes("\0"))
+function rejectForeignText(bytes: Uint8Array): void {
+  const first = bytes.subarray(0, 2).join();
+  if (first === "255,254" || first === "254,255" || /\b0\b/.test(first))
     throw invalidArgument("file", "is UTF-16; save it as UTF-8");
   const at = bytes.indexOf(CARRIAGE_RETURN);
   if (at !== -1 && at < bytes.length - 1 && !bytes.includes(LINE_FEED))
     throw invalidArgument("file", "has CR line endings; save it with LF or CRLF");
 }
 
-export function countLines(bytes: Buffer): number {
+export function countLines(bytes: Uint8Array): number {
   let count = 0;
   for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count++;
   return count;
+}
+
+export interface RowFailure {
+  readonly row: Row;
+  /** `INVALID_ARGUMENT`, `ALREADY_EXISTS` or `INTERNAL`. */
+  readonly reason: string;
+  readonly message: string;
 }

@@ -6,12 +6,12 @@ import {
 import { rawKeyWarnings } from "../../credential/header-form.ts";
 import { MAX_ITEMS_BYTES, responseSize } from "../../domain/response-size.ts";
 import { csvFormat } from "./csv.ts";
-import type { FailureFile, RowFailure } from "./failure-file.ts";
+import type { FailureFile } from "./failure-file.ts";
 import type { RowOptions } from "./fields.ts";
 import type { Progress } from "./progress.ts";
-import { jsonLines, type Row, readRows } from "./records.ts";
+import { jsonLines, type Row, type RowFailure, readRows } from "./records.ts";
 import { requestOf } from "./request.ts";
-import type { Item, Outcome } from "./send.ts";
+import { type Item, isExisting, MAX_ROWS, type Outcome } from "./send.ts";
 import type { Source } from "./source.ts";
 
 export interface RunOptions {
@@ -69,9 +69,6 @@ async function* until<T>(signal: AbortSignal, items: AsyncIterable<T>): AsyncGen
     if (!signal.aborted) throw error;
   }
 }
-
-/** Maximum rows per call: the limit of the server. */
-const MAX_ROWS = 1000;
 
 /** Groups the rows after `start` into batches, in order. The request of a row gets a `request_id` of the row in this import. */
 async function* batchRows(
@@ -148,9 +145,4 @@ async function countOutcome(before: Progress, batch: Batch, outcome: Outcome, op
     failed: before.failed + failures.length,
     failureBytes: await failureFile.append(failures),
   };
-}
-
-/** A lookup prefix that another key has is a failure: the row's key is not imported. */
-function isExisting({ reason, message }: RowFailure): boolean {
-  return reason === "ALREADY_EXISTS" && message.startsWith("raw_key");
 }

@@ -1,15 +1,14 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { type Client, Code, ConnectError } from "@connectrpc/connect";
 import {
   BatchCreateImportedApiKeysError,
   type BatchCreateImportedApiKeysResponse,
   BatchCreateImportedApiKeysResponseSchema,
   type CreateImportedApiKeyRequest,
+  type ImportedApiKeysService,
 } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { errorReason } from "../../client/errors.ts";
-import type { Remote } from "../remote.ts";
 import { type RetryOptions, withRetries } from "../retry.ts";
-import type { RowFailure } from "./failure-file.ts";
-import type { Row } from "./records.ts";
+import type { Row, RowFailure } from "./records.ts";
 
 export interface Item {
   readonly row: Row;
@@ -23,10 +22,16 @@ export interface Outcome {
 
 /** A call in flight completes after the signal. */
 export interface SendOptions extends RetryOptions {
-  readonly importedApiKeys: Pick<Remote["importedApiKeys"], "batchCreateImportedApiKeys">;
+  readonly importedApiKeys: Pick<Client<typeof ImportedApiKeysService>, "batchCreateImportedApiKeys">;
 }
 
-/** Sends rows in one call, with retries: each row has a `request_id`, so a repeat creates no second key. Splits calls that are too large. */
+/** Maximum rows per call: the limit of the server. */
+export const MAX_ROWS = 1000;
+
+/**
+ * Sends rows in one call, with retries: each row has a `request_id`, so a repeat creates no second key. Splits calls that are too large. Runs in
+ * browsers too.
+ */
 export async function send(items: readonly Item[], options: SendOptions): Promise<Outcome> {
   if (items.length === 0) return { imported: 0, failures: [] };
   try {
@@ -71,4 +76,9 @@ async function call(
     if (results === undefined) throw error;
     return results;
   }
+}
+
+/** Whether the raw key exists. A lookup prefix that another key has is a failure: the row's key is not imported. */
+export function isExisting({ reason, message }: RowFailure): boolean {
+  return reason === "ALREADY_EXISTS" && message.startsWith("raw_key");
 }

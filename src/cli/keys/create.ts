@@ -67,7 +67,7 @@ async function inputOf(options: ImportOneOptions) {
   }
   const defaults = await readHashDefaults(options);
   const hash = await readCredential(options, "Hash");
-  const { toRawKeyHash } = await import("../import/request.ts");
+  const { toRawKeyHash } = await import("../import/row-request.ts");
   return { rawKeyHash: toRawKeyHash(phc === true ? { phc: hash } : { value: hash }, defaults), adoptBeforeTime };
 }
 

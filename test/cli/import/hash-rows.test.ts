@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import type { HashDefaults } from "../../../src/cli/hash-options.ts";
 import { csvFormat } from "../../../src/cli/import/csv.ts";
-import { checkColumnMap, type RowOptions } from "../../../src/cli/import/fields.ts";
+import { checkColumnMap, type HashDefaults, type RowOptions } from "../../../src/cli/import/fields.ts";
 import { jsonLines, readRows } from "../../../src/cli/import/records.ts";
 import { requestOf } from "../../../src/cli/import/request.ts";
 import { table } from "../../support/conformance.ts";
