@@ -13,6 +13,7 @@ export const SERVER_KEY_LABELS = [
   "request-fingerprint",
   "hash-scheme-wrap",
   "webhook-secret-wrap",
+  "console-session",
 ] as const;
 
 export type ServerKeyLabel = (typeof SERVER_KEY_LABELS)[number];

@@ -29,6 +29,7 @@ import { createApi, createVerifyContext, reserved, strictly } from "./api.ts";
 import { createAuditFeed, startAuditJob, startExpiryJob } from "./audit.ts";
 import { configuredGuard } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
+import { configuredConsole } from "./console.ts";
 import { gatewayOptions } from "./gateways.ts";
 import { createJobs, type Jobs } from "./jobs.ts";
 import { RateLimits } from "./limits.ts";
@@ -137,6 +138,7 @@ export async function serve(
     logger,
     corsOrigins: config.corsOrigins,
     requestPolicy: requestPolicy(config),
+    console: await configuredConsole(config, resources, guard, logger),
     fastPath: config.fastPath,
     logVerifications: config.logVerifications,
     bodyBudget: new BodyBudget(config.requestBufferBytes ?? defaultRequestBuffer(options.workers?.().configured)),

@@ -72,13 +72,13 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     auditTiles,
     verification,
   });
-  registerOpenApi(fastify);
+  registerOpenApi(fastify, options.console !== undefined);
   return fastify;
 }
 
 /** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
 export function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
-  return createPort({ ...options, corsOrigins: [] }, [], { rpcs: [], streams: [], fastRpcs: [] });
+  return createPort({ ...options, corsOrigins: [], console: undefined }, [], { rpcs: [], streams: [], fastRpcs: [] });
 }
 
 /** The API of a port. */

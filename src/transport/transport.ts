@@ -3,6 +3,7 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Rpc, StreamRpc } from "../api/rpc.ts";
 import type { Guard } from "../auth/guard.ts";
+import type { RegisterConsole } from "../console/console.ts";
 import { registerConnect } from "./connect/register.ts";
 import type { StreamingRpc } from "./connect/streams.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
@@ -51,6 +52,8 @@ export interface TransportOptions {
   readonly logVerifications?: LogVerifications;
   readonly counters: CallCounters;
   readonly certificate: Certificate | undefined;
+  /** The console; without it its paths are unknown. */
+  readonly console?: RegisterConsole | undefined;
   /** Origins of web pages whose scripts may call (CORS); empty: none. */
   readonly corsOrigins: readonly string[];
   /** Which requests are accepted by Host, Origin and proxy; null: all, because each needs a credential. */
@@ -98,6 +101,9 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   registerRest(fastify, routes, readBody);
   if (options.introspection !== undefined) registerIntrospection(fastify, options.introspection, readBody);
   if (options.auditTiles !== undefined) registerAuditTiles(fastify, options.auditTiles);
+  await options.console?.(fastify, (scope) =>
+    registerConnect(scope, rpcs, options.streams, options.guard, readBody, []),
+  );
   return fastify;
 }
 

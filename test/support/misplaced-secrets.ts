@@ -210,6 +210,7 @@ export function requests(
     ["RedeliverWebhook", { endpoint_id, delivery_id: key_id }],
     ["ReplayWebhookEvents", { endpoint_id, seq: "0" }],
     ["DeleteWebhookEndpoint", { endpoint_id: raw }],
+    ["WhoAmI", {}],
     ["GetJwks", {}],
     ["EndGracePeriod", { key_id }],
     ["RotateIssuedApiKey", { key_id, grace_period: "1h" }],

@@ -1,13 +1,20 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import { Provider } from "oidc-provider";
+import { ADMIN_SCOPES } from "../../src/domain/admin-scopes.ts";
 import { listenLocally } from "./listen.ts";
 
 const ALG = "ES256";
 /** The client that may request tokens. */
 export const CLIENT = { id: "operator", secret: "the secret of the operator, for tests" };
 
-/** A real OpenID Connect issuer on a loopback port: `oidc-provider` with the client credentials grant. */
+/** The clients of the console, public and confidential. As native applications, their redirect URIs may have any port (RFC 8252 §7.3). */
+export const CONSOLE = { id: "console", confidentialId: "console-with-secret", secret: "the secret of the console" };
+
+/** The login at the issuer of a person whose access tokens fit in no cookie. */
+export const VERBOSE_LOGIN = "verbose";
+
+/** A real OpenID Connect issuer on a loopback port: `oidc-provider` with the client credentials grant. People sign in with any login and password. */
 export interface OidcIssuer {
   readonly issuer: string;
   /** The audience of its access tokens. */
@@ -28,15 +35,21 @@ interface SigningKey {
   readonly jwk: JWK;
 }
 
+export interface IssuerOptions {
+  readonly port?: number;
+  /** Seconds for which access tokens are valid. */
+  readonly ttl?: number;
+}
+
 /** Grants any scope; the token also has the scopes as `realm_access.roles`, like tokens of Keycloak. */
-export async function startOidcIssuer({ port = 0 }: { port?: number } = {}): Promise<OidcIssuer> {
+export async function startOidcIssuer({ port = 0, ttl = 3600 }: IssuerOptions = {}): Promise<OidcIssuer> {
   let key = await generateKey(1);
   let handler: RequestListener | undefined;
   let generation = 1;
   const server = createServer((request, response) => handler?.(request, response));
   const issuer = `http://127.0.0.1:${await listenLocally(server, port)}`;
   const audience = "https://keyhold.test";
-  handler = createProvider(issuer, audience, key.jwk);
+  handler = createProvider(issuer, audience, key.jwk, ttl);
   return {
     issuer,
     audience,
@@ -46,7 +59,7 @@ export async function startOidcIssuer({ port = 0 }: { port?: number } = {}): Pro
     rotateKeys: async () => {
       generation += 1;
       key = await generateKey(generation);
-      handler = createProvider(issuer, audience, key.jwk);
+      handler = createProvider(issuer, audience, key.jwk, ttl);
     },
     close: () => closeServer(server),
   };
@@ -58,7 +71,19 @@ async function generateKey(generation: number): Promise<SigningKey> {
   return { kid, privateKey, jwk: { ...(await exportJWK(privateKey)), kid, alg: ALG, use: "sig" } };
 }
 
-function createProvider(issuer: string, audience: string, jwk: JWK): RequestListener {
+function consoleClient(client_id: string, client: object) {
+  return {
+    client_id,
+    ...client,
+    application_type: "native",
+    grant_types: ["authorization_code"],
+    response_types: ["code"],
+    redirect_uris: ["http://127.0.0.1/console/oidc/callback", "https://keyhold.test/console/oidc/callback"],
+    post_logout_redirect_uris: ["http://127.0.0.1/console"],
+  };
+}
+
+function createProvider(issuer: string, audience: string, jwk: JWK, ttl: number): RequestListener {
   const provider = new Provider(issuer, {
     jwks: { keys: [jwk] },
     clients: [
@@ -69,23 +94,28 @@ function createProvider(issuer: string, audience: string, jwk: JWK): RequestList
         response_types: [],
         redirect_uris: [],
       },
+      consoleClient(CONSOLE.id, { token_endpoint_auth_method: "none" }),
+      consoleClient(CONSOLE.confidentialId, { client_secret: CONSOLE.secret }),
     ],
+    scopes: ["openid", ...ADMIN_SCOPES],
+    findAccount: (_: unknown, accountId: string) => ({ accountId, claims: async () => ({ sub: accountId }) }),
     clientDefaults: { id_token_signed_response_alg: ALG },
     enabledJWA: { idTokenSigningAlgValues: [ALG] },
-    extraTokenClaims: (_: unknown, token: { scope?: string }) => ({
+    extraTokenClaims: (_: unknown, token: { scope?: string; accountId?: string }) => ({
       realm_access: { roles: token.scope?.split(" ") ?? [] },
+      ...(token.accountId === VERBOSE_LOGIN && { groups: "x".repeat(4096) }),
     }),
-    ttl: { ClientCredentials: 3600 },
+    ttl: { ClientCredentials: 3600, AccessToken: ttl, IdToken: 3600, Grant: 3600, Session: 3600, Interaction: 3600 },
     features: {
       clientCredentials: { enabled: true },
-      devInteractions: { enabled: false },
+      devInteractions: { enabled: true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (context: { oidc: { params: { scope?: string } } }) => ({
           audience,
-          scope: context.oidc.params.scope ?? "",
+          scope: context.oidc.params.scope ?? ADMIN_SCOPES.join(" "),
           accessTokenFormat: "jwt",
-          accessTokenTTL: 3600,
+          accessTokenTTL: ttl,
           jwt: { sign: { alg: ALG } },
         }),
       },

@@ -10,7 +10,7 @@ import uuid
 import zlib
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-LABELS = ["secret-digest", "secret-tag", "page-token", "macaroon-root", "signing-key-wrap", "request-fingerprint", "hash-scheme-wrap", "webhook-secret-wrap"]
+LABELS = ["secret-digest", "secret-tag", "page-token", "macaroon-root", "signing-key-wrap", "request-fingerprint", "hash-scheme-wrap", "webhook-secret-wrap", "console-session"]
 
 
 def mac(key, data):

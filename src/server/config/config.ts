@@ -11,6 +11,7 @@ import type { LogVerifications } from "../../transport/pipeline/access-log.ts";
 import type { Address } from "../listening.ts";
 import { toRootSecrets } from "../root-secrets/settings.ts";
 import { toClientConfig } from "./client-config.ts";
+import { toConsoleOidc } from "./console-oidc.ts";
 import { toGateways } from "./gateways.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
@@ -77,6 +78,7 @@ const FILE_VARIABLES: Readonly<Record<string, string>> = {
   KEYHOLD_DATABASE_URL_FILE: "KEYHOLD_DATABASE_URL",
   KEYHOLD_DATABASE_LISTEN_URL_FILE: "KEYHOLD_DATABASE_LISTEN_URL",
   KEYHOLD_DATABASE_MIGRATE_URL_FILE: "KEYHOLD_DATABASE_MIGRATE_URL",
+  KEYHOLD_CONSOLE_OIDC_CLIENT_SECRET_FILE: "KEYHOLD_CONSOLE_OIDC_CLIENT_SECRET",
 };
 
 /** Returns the environment with the values of these files. */
@@ -111,6 +113,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     if (databaseUrl === null) throw invalidArgument(name, "requires KEYHOLD_DATABASE_URL");
     return postgresUrl(text, name);
   };
+  const auth = names("KEYHOLD_AUTH", get("KEYHOLD_AUTH"), ["admin-token", "oidc", "none"]);
   const port = integer("KEYHOLD_PORT", get("KEYHOLD_PORT") ?? "4420", 0, 65535);
   const config = {
     host: get("KEYHOLD_HOST") ?? "127.0.0.1",
@@ -145,9 +148,11 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** Algorithm of new signing keys; null: that of the active key, EdDSA for the first one. */
     signingAlgorithm: optional("KEYHOLD_SIGNING_ALGORITHM", (text, name) => oneOf(name, text, ALGORITHM_NAMES)),
     /** Empty if not configured; the server then listens on loopback only. */
-    auth: names("KEYHOLD_AUTH", get("KEYHOLD_AUTH"), ["admin-token", "oidc", "none"]),
+    auth,
     oidc: toOidc(get),
     corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
+    hasConsole: toConsole(get("KEYHOLD_CONSOLE"), auth),
+    consoleOidc: toConsoleOidc(get),
     /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
@@ -194,7 +199,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
 }
 
 function requireConsistent(config: Config): void {
-  const { auth, oidc, host, staleGrace, cacheBytes, lifetimes, gateways, tls } = config;
+  const { auth, oidc, consoleOidc, host, staleGrace, cacheBytes, lifetimes, gateways, tls } = config;
   const { maxKeyTtl, defaultKeyTtl } = lifetimes;
   if (maxKeyTtl !== null && defaultKeyTtl !== null && defaultKeyTtl > maxKeyTtl) {
     throw invalidArgument("KEYHOLD_DEFAULT_KEY_TTL", "must not be longer than KEYHOLD_MAX_KEY_TTL");
@@ -207,6 +212,15 @@ function requireConsistent(config: Config): void {
   }
   if (oidc !== null && !auth.includes("oidc")) {
     throw invalidArgument("KEYHOLD_AUTH", "must contain oidc when KEYHOLD_OIDC_ISSUER is set");
+  }
+  if (consoleOidc !== null && oidc === null) {
+    throw invalidArgument("KEYHOLD_CONSOLE_OIDC_CLIENT_ID", "requires KEYHOLD_AUTH with oidc");
+  }
+  if (consoleOidc !== null && consoleOidc.origin === null && !isLoopback(host)) {
+    throw invalidArgument(
+      "KEYHOLD_CONSOLE_URL",
+      `is required with KEYHOLD_CONSOLE_OIDC_CLIENT_ID to listen on ${host}: the origin at which browsers reach the console`,
+    );
   }
   if (gateways.clientCaFile !== null && tls === null) {
     throw invalidArgument(
@@ -260,6 +274,11 @@ function toExpiryWarnings(text = "30d,7d,1d"): readonly number[] {
   const warnings = text === "off" ? [] : list(text).map((one) => parseDuration(one, name, WARNING_BOUNDS));
   if (warnings.length > MAX_WARNINGS) throw invalidArgument(name, `must have at most ${MAX_WARNINGS} durations`);
   return warnings;
+}
+
+/** Default: on, unless everyone who reaches the port could use it. */
+function toConsole(text: string | undefined, auth: readonly string[]): boolean {
+  return oneOf("KEYHOLD_CONSOLE", text ?? (auth.includes("none") ? "off" : "on"), ["on", "off"]) === "on";
 }
 
 /** Default: the port after that of the service, or a free one if that is unknown or the last. */

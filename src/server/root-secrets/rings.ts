@@ -13,6 +13,7 @@ export function deriveRings(roots: RootSecrets) {
     signingKeyWrap: deriveKeyRing(roots, "signing-key-wrap"),
     hashSchemeWrap: deriveKeyRing(roots, "hash-scheme-wrap"),
     webhookSecretWrap: deriveKeyRing(roots, "webhook-secret-wrap"),
+    consoleSession: deriveKeyRing(roots, "console-session"),
   };
 }
 

@@ -1,7 +1,5 @@
-import { hash } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { isUnchanged } from "../wire/json-response.ts";
+import { isUnchanged, StaticFile } from "../../lib/static-file.ts";
 
 /** The files of the viewer, with their types. Fastify maintains the package of its assets for its own plugin. */
 const VIEWER = [
@@ -17,15 +15,20 @@ const ASSET_MAX_AGE = 3_600;
 /** The pages of docs/ to which descriptions in the document link. */
 const PAGES = ["admin-authentication", "audit", "concepts", "introspection", "limits", "operating", "webhooks"];
 
-/** Serves the OpenAPI document at /openapi.json and a viewer at /docs, to which / leads, to everyone: they describe a public interface. */
-export function registerOpenApi(fastify: FastifyInstance): void {
+/**
+ * Serves the OpenAPI document at /openapi.json and a viewer at /docs, to everyone: they describe a public interface. / leads to the viewer,
+ * and browsers to the console if there is one.
+ */
+export function registerOpenApi(fastify: FastifyInstance, hasConsole: boolean): void {
   // Written by `npm run generate`.
   fastify.get("/openapi.json", serveFile("../../../docs/openapi.json", "application/json; charset=utf-8", 0));
   const servePage = serveFile("../../../src/transport/services/viewer/page.html", "text/html; charset=utf-8", 0);
   fastify.get("/docs", (request, reply) =>
     servePage(request, reply.header("content-security-policy", CONTENT_SECURITY_POLICY)),
   );
-  fastify.get("/", async (_request, reply) => reply.redirect("docs"));
+  fastify.get("/", async ({ headers: { accept } }, reply) =>
+    reply.header("vary", "accept").redirect(hasConsole && accept?.includes("text/html") === true ? "console" : "docs"),
+  );
   fastify.get("/docs/", async (_request, reply) => reply.redirect("../docs"));
   for (const [name, module, type] of VIEWER) fastify.get(`/docs/${name}`, serveFile(module, type, ASSET_MAX_AGE));
   for (const page of PAGES) {
@@ -35,23 +38,13 @@ export function registerOpenApi(fastify: FastifyInstance): void {
 
 /** Serves a file with its ETag, or 304 if the client has it. `module` is resolved like an import; `maxAge` is in seconds. */
 function serveFile(module: string, type: string, maxAge: number) {
-  /** In memory from the first use. A stream per request would hold a file descriptor for a client that does not read. */
-  let reading: ReturnType<typeof readWhole> | undefined;
+  const file = new StaticFile(new URL(import.meta.resolve(module)));
   return async ({ method, headers }: FastifyRequest, reply: FastifyReply) => {
-    reading ??= readWhole(module);
-    reading.catch(() => {
-      reading = undefined;
-    });
-    const { bytes, etag } = await reading;
+    const { bytes, etag } = await file.read();
     reply.headers({ etag, "cache-control": `public, max-age=${maxAge}`, "x-content-type-options": "nosniff" });
     if (isUnchanged(method, etag, headers["if-none-match"])) return reply.code(304).send();
     return reply.type(type).send(bytes);
   };
-}
-
-async function readWhole(module: string) {
-  const bytes = await readFile(new URL(import.meta.resolve(module)));
-  return { bytes, etag: `"${hash("sha256", bytes, "base64url")}"` };
 }
 
 /** Everything from this server, calls included; images also as data URLs, which the stylesheet contains. */

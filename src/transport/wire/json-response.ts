@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { isUnchanged } from "../../lib/static-file.ts";
 import { RestCall } from "./fastify-call.ts";
 
 /** JSON, as text or in UTF-8. */
@@ -29,12 +30,4 @@ export function sendJson(request: FastifyRequest, reply: FastifyReply, json: Jso
   const { method, headers } = request;
   if (isUnchanged(method, reply.getHeader("etag"), headers["if-none-match"])) return reply.code(304).send();
   return reply.type("application/json; charset=utf-8").send(json);
-}
-
-/** Returns whether the client already has the response with this `etag`, by its If-None-Match. */
-export function isUnchanged(method: string, etag: unknown, ifNoneMatch: string | undefined): boolean {
-  if (typeof etag !== "string" || ifNoneMatch === undefined || (method !== "GET" && method !== "HEAD")) return false;
-  // If-None-Match compares weakly (RFC 9110 §8.8.3.2).
-  const [wanted, ...tags] = [etag, ...ifNoneMatch.split(",")].map((tag) => tag.trim().replace(/^W\/(?=")/, ""));
-  return tags.some((tag) => tag === "*" || tag === wanted);
 }

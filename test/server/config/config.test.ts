@@ -12,6 +12,7 @@ const ROOT = "4f0c1b2a93d8e7f65a4b3c2d1e0f9a8b";
 const OTHER_ROOT = "b8a9f0e1d2c3b4a56f7e8d39a2b1c0f4";
 const PASSWORD = "p4ssw0rd-of-the-database";
 const DATABASE = { KEYHOLD_DATABASE_URL: `postgres://keyhold:${PASSWORD}@db:5432/keyhold`, KEYHOLD_ROOT_SECRET: ROOT };
+const CLIENT_SECRET = "s3cret-of-the-console";
 const OIDC = { KEYHOLD_OIDC_ISSUER: "https://id.example", KEYHOLD_OIDC_AUDIENCE: "keyhold" };
 
 /** Networks that contain every address. */
@@ -62,6 +63,8 @@ const DEFAULTS: Config = {
   auth: [],
   oidc: null,
   corsOrigins: [],
+  hasConsole: true,
+  consoleOidc: null,
   allowedHosts: [],
   trustedProxies: [],
   usage: { retention: 7_776_000_000 },
@@ -98,6 +101,12 @@ const ON_DATABASE: Partial<Config> = {
   rootSecrets: { current: bytes(ROOT), retired: [] },
 };
 
+const CONSOLE_OIDC = { KEYHOLD_AUTH: "oidc", ...OIDC, KEYHOLD_CONSOLE_OIDC_CLIENT_ID: "c" };
+const ON_OIDC: Partial<Config> = {
+  auth: ["oidc"],
+  oidc: { issuer: "https://id.example", audience: "keyhold", scopeClaim: "scope" },
+};
+
 const GOOD: readonly (readonly [Environment, Partial<Config>])[] = [
   [{}, {}],
   [{ KEYHOLD_PORT: "", KEYHOLD_AUTH: "  ", KEYHOLD_DATABASE_URL: "" }, {}],
@@ -117,7 +126,7 @@ const GOOD: readonly (readonly [Environment, Partial<Config>])[] = [
   [{ KEYHOLD_HOST: "localhost" }, { host: "localhost" }],
   [
     { KEYHOLD_HOST: "0.0.0.0", KEYHOLD_AUTH: "none" },
-    { host: "0.0.0.0", auth: ["none"] },
+    { host: "0.0.0.0", auth: ["none"], hasConsole: false },
   ],
   [
     { KEYHOLD_HOST: "::", KEYHOLD_AUTH: "admin-token" },
@@ -143,11 +152,27 @@ const GOOD: readonly (readonly [Environment, Partial<Config>])[] = [
     },
     {
       auth: ["admin-token", "oidc", "none"],
+      hasConsole: false,
       oidc: {
         issuer: "https://id.example",
         audience: "keyhold",
         scopeClaim: "realm_access.roles",
         actorsClaim: "tenants",
+      },
+    },
+  ],
+  [CONSOLE_OIDC, { ...ON_OIDC, consoleOidc: { clientId: "c", clientSecret: null, scopes: ["openid"], origin: null } }],
+  [
+    {
+      ...{ ...CONSOLE_OIDC, KEYHOLD_HOST: "::", KEYHOLD_CONSOLE_URL: "https://keyhold.example/" },
+      KEYHOLD_CONSOLE_OIDC_CLIENT_SECRET: CLIENT_SECRET,
+      KEYHOLD_CONSOLE_OIDC_SCOPES: "keyhold:admin, openid profile",
+    },
+    {
+      ...{ ...ON_OIDC, host: "::" },
+      consoleOidc: {
+        ...{ clientId: "c", clientSecret: CLIENT_SECRET, origin: "https://keyhold.example" },
+        scopes: ["openid", "keyhold:admin", "profile"],
       },
     },
   ],
@@ -261,6 +286,11 @@ const INVALID: Readonly<Record<string, readonly string[]>> = {
   KEYHOLD_DATABASE_MIGRATE_URL: ["postgres://keyhold@direct:5432/keyhold"],
   KEYHOLD_AUTH: ["admin", "None", "admin-token oidc", "admin-token,basic", "oidc"],
   KEYHOLD_OIDC_ACTORS_CLAIM: ["tenants"],
+  // Without KEYHOLD_CONSOLE_OIDC_CLIENT_ID, or without oidc.
+  KEYHOLD_CONSOLE_OIDC_CLIENT_ID: ["console"],
+  KEYHOLD_CONSOLE_OIDC_CLIENT_SECRET: [CLIENT_SECRET],
+  KEYHOLD_CONSOLE_OIDC_SCOPES: ["openid"],
+  KEYHOLD_CONSOLE_URL: ["https://keyhold.example"],
   KEYHOLD_ROOT_SECRET: [ROOT.slice(1), "0123456".repeat(6), `${ROOT},${OTHER_ROOT}`],
   KEYHOLD_ROOT_SECRETS_RETIRED: [ROOT],
   KEYHOLD_SECRET_PREFIX: ["KH", "1kh", "kh_", "k-h", "a2345678901234567"],
@@ -310,6 +340,18 @@ const BAD: readonly (readonly [variable: string, environment: Environment])[] = 
     ...["id.example", "ftp://id.example", "https://id.example?a=b", "https://id.example/#x"],
     ...["https://", "http://id.example"],
   ].map((url) => ["KEYHOLD_OIDC_ISSUER", { KEYHOLD_AUTH: "oidc", ...OIDC, KEYHOLD_OIDC_ISSUER: url }] as const),
+  ["KEYHOLD_CONSOLE_URL", { ...CONSOLE_OIDC, KEYHOLD_HOST: "0.0.0.0" }],
+  ...[
+    ...[
+      "keyhold.example",
+      "http://keyhold.example",
+      "https://keyhold.example/x",
+      "https://a@keyhold.example",
+      "https:",
+    ],
+    ...["https://keyhold.example?a", "ftp://keyhold.example", "https://Keyhold.example"],
+  ].map((url) => ["KEYHOLD_CONSOLE_URL", { ...CONSOLE_OIDC, KEYHOLD_CONSOLE_URL: url }] as const),
+  ["KEYHOLD_CONSOLE_OIDC_SCOPES", { ...CONSOLE_OIDC, KEYHOLD_CONSOLE_OIDC_SCOPES: 'open"id' }],
   ["KEYHOLD_TLS_KEY_FILE", { KEYHOLD_TLS_CERT_FILE: "/a.pem" }],
   ["KEYHOLD_TLS_CERT_FILE", { KEYHOLD_TLS_KEY_FILE: "/b.pem" }],
   ["KEYHOLD_ROOT_SECRET", { ...DATABASE, KEYHOLD_ROOT_SECRET: undefined }],
@@ -342,7 +384,7 @@ describe("an environment is rejected with the name of the variable for", () => {
   });
 
   test("no message contains a secret", () => {
-    const secrets = [ROOT, OTHER_ROOT, ROOT.slice(1), OTHER_ROOT.slice(1), PASSWORD];
+    const secrets = [ROOT, OTHER_ROOT, ROOT.slice(1), OTHER_ROOT.slice(1), PASSWORD, CLIENT_SECRET];
     const messages = table(BAD).map(([, environment]) => refusalOf(environment).message);
     expect(messages.filter((message) => secrets.some((secret) => message.includes(secret)))).toEqual([]);
   });
@@ -371,6 +413,13 @@ describe("files", () => {
     expect(findConfigErrors({ ...byFile, [`${name}_FILE`]: `${dir}/no` })).toContain(
       `${name}_FILE: ${dir}/no cannot be read (ENOENT)`,
     );
+  });
+
+  test("the secret of the console's client may be in a file", async () => {
+    const dir = await mkdtemp(join(inject("testDir"), "config-"));
+    await writeFile(join(dir, "secret"), `${CLIENT_SECRET}\n`);
+    const byFile = { ...CONSOLE_OIDC, KEYHOLD_CONSOLE_OIDC_CLIENT_SECRET_FILE: join(dir, "secret") };
+    expect(toConfig(withFiles(byFile)).consoleOidc?.clientSecret).toBe(CLIENT_SECRET);
   });
 
   test("a missing file of root secrets is rejected", async () => {
