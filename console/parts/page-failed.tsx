@@ -1,0 +1,20 @@
+import { Alert } from "@mantine/core";
+import { common } from "../texts/common.ts";
+import { useTexts } from "../texts/language.tsx";
+import { LinkAnchor } from "./links.tsx";
+import { Page } from "./page.tsx";
+
+export function PageFailed() {
+  return <Alert role="alert" color="red" title={useTexts(common).crashed} />;
+}
+
+export function PageNotFound() {
+  const t = useTexts(common);
+  return (
+    <Page title={t.notFound}>
+      <div>
+        <LinkAnchor to="/">{t.pages.overview}</LinkAnchor>
+      </div>
+    </Page>
+  );
+}

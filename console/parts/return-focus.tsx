@@ -1,0 +1,19 @@
+import { type ReactNode, useLayoutEffect } from "react";
+
+/**
+ * Around a dialog that is in the document only while it is open: when it is gone, returns the focus to what had it before, or to the page if that
+ * is gone as well.
+ */
+export function ReturnFocus({ children }: { readonly children: ReactNode }) {
+  useLayoutEffect(() => {
+    const before = document.activeElement;
+    return () => {
+      // After the change of the document that removes the dialog.
+      setTimeout(() => {
+        const target = before?.isConnected ? before : document.getElementById("content");
+        if (target instanceof HTMLElement) target.focus();
+      });
+    };
+  }, []);
+  return children;
+}

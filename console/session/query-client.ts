@@ -1,0 +1,38 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createConnectQueryKey } from "@connectrpc/connect-query";
+import { hashKey, MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { CallersService } from "../../gen/keyhold/v2alpha1/callers_pb.js";
+import { transport } from "./transport.ts";
+
+const { whoAmI } = CallersService.method;
+
+const MAX_RETRIES = 2;
+
+const whoAmIKey = createConnectQueryKey({ schema: whoAmI, input: {}, transport, cardinality: "finite" });
+const whoAmIHash = hashKey(whoAmIKey);
+
+/** A call says that the session has ended: reads again who the caller is, and the page shows why. */
+function onError(error: Error): void {
+  if (ConnectError.from(error).code === Code.Unauthenticated) void refreshSession();
+}
+
+export const queryClient = new QueryClient({
+  queryCache: new QueryCache({
+    onError: (error, { queryHash }) => {
+      if (queryHash !== whoAmIHash) onError(error);
+    },
+  }),
+  mutationCache: new MutationCache({ onError }),
+  defaultOptions: {
+    queries: {
+      retry: (failures, error) => failures < MAX_RETRIES && ConnectError.from(error).code === Code.Unavailable,
+      staleTime: 5_000,
+      refetchOnWindowFocus: false,
+    },
+    mutations: { retry: false },
+  },
+});
+
+export function refreshSession(): Promise<void> {
+  return queryClient.invalidateQueries({ queryKey: whoAmIKey });
+}

@@ -1,0 +1,53 @@
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { brotliCompress, constants } from "node:zlib";
+import react from "@vitejs/plugin-react";
+import { defineConfig, type Plugin } from "vite";
+
+/** Writes a compressed form beside each text file, which the server sends to browsers that accept it. */
+function compressed(): Plugin {
+  const compress = promisify(brotliCompress);
+  return {
+    name: "compressed",
+    apply: "build",
+    async writeBundle({ dir = "" }) {
+      const folder = join(dir, "assets");
+      const files = (await readdir(folder)).filter((file) => /\.(?:js|css|svg)$/.test(file));
+      const write = async (file: string) => {
+        const bytes = await readFile(join(folder, file));
+        const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length };
+        await writeFile(join(folder, `${file}.br`), await compress(bytes, { params }));
+      };
+      await Promise.all(files.map(write));
+    },
+  };
+}
+
+export default defineConfig({
+  root: import.meta.dirname,
+  base: "/console/",
+  plugins: [react(), compressed()],
+  resolve: {
+    alias: [
+      { find: /^csv-parse\/sync$/, replacement: "csv-parse/browser/esm/sync" },
+      {
+        find: /^.*\/buf\/validate\/validate_pb\.js$/,
+        replacement: join(import.meta.dirname, "session/without-rules.ts"),
+      },
+    ],
+  },
+  html: { cspNonce: "__NONCE__" },
+  build: {
+    // React and the components are one chunk, which every page needs.
+    chunkSizeWarningLimit: 1000,
+    // Browsers of 2024 and later, which have Trusted Types or ignore them.
+    target: "es2024",
+    // Inline data would need data: in the Content-Security-Policy.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    // Of the libraries in the built files, whose licenses require it.
+    license: { fileName: "licenses.md" },
+  },
+});
