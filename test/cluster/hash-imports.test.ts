@@ -284,7 +284,7 @@ describe("an HMAC key", () => {
     expect(new Set(created.map(({ hmacKeyId }) => hmacKeyId))).toEqual(new Set(["h"]));
     await expect(create(nodes[1], { key: `${HMAC.key}.` })).rejects.toMatchObject({ code: "HMAC_KEY_ALREADY_EXISTS" });
     const { keyId } = await importBy(nodes[1], hmac(rawKey));
-    expect(await listHmacKeys(nodes[2].resources.hashing.hmacKeys, operator)).toMatchObject([{ notAdoptedCount: 1 }]);
+    expect(await listHmacKeys(nodes[2].resources.hashing.hmacKeys)).toMatchObject([{ notAdoptedCount: 1 }]);
     await expect(remove(nodes[2])).rejects.toMatchObject({ code: "HMAC_KEY_IN_USE" });
     expect(await everywhere(rawKey)).toBe(`VALID ${keyId}`);
     await eventually(() => isAdopted(keyId));

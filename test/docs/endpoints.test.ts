@@ -7,6 +7,7 @@ import { CODES } from "../../src/api/errors.ts";
 import { rowOf, SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { ROOT } from "./blocks.ts";
 
+const ANY_SCOPE = "any Keyhold scope";
 const page = readFileSync(resolve(ROOT, "docs/endpoints.md"), "utf8");
 
 /** Returns the line below a heading of the page. */
@@ -15,7 +16,8 @@ function lineOf(method: DescMethod): string {
   const path = String(pattern.value).replace(/\{\w+\.(\w+)\}/, "{$1}");
   const route = pattern.case === undefined ? "no path" : `\`${pattern.case.toUpperCase()} ${path}\``;
   const policy = rowOf(method)?.policy;
-  const needed = policy === "public" ? "no token needed" : `scope \`${policy}\``;
+  const needed =
+    policy === "public" ? "no token needed" : policy === "authenticated" ? ANY_SCOPE : `scope \`${policy}\``;
   return `${route} · RPC \`${method.parent.name}/${method.name}\` · ${needed}`;
 }
 

@@ -32,6 +32,7 @@ test("the version is that of the next release while the changelog has changes th
   expect(isOf(version, changelog)).toBe(true);
   expect(isOf(newest(changelog).released, changelog)).toBe(newest(changelog).unreleased === "");
   expect(versionOf("packages/client/package.json")).toBe(version);
+  expect(versionOf("console/package.json")).toBe(version);
   expect(JSON.parse(read("docs/openapi.json")).info.version).toBe(version);
   expect(read("deploy/helm/keyhold/Chart.yaml")).toContain(`\nversion: ${version}\n`);
 });

@@ -128,6 +128,7 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   ListWebhookDeliveries: () => ({ endpoint_id: "hooks", page_size: 2 }),
   RedeliverWebhook: ({ issuedKeyId }) => ({ endpoint_id: "hooks", delivery_id: issuedKeyId }),
   ReplayWebhookEvents: () => ({ endpoint_id: "hooks", seq: "0" }),
+  WhoAmI: () => ({}),
 };
 
 function importOf(mark: string, suffix: string): JsonObject {

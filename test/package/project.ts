@@ -4,7 +4,7 @@ import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { inject } from "vitest";
-import type { Lockfile } from "../../tools/supply-chain/lockfile.ts";
+import { isInstalled, type Lockfile } from "../../tools/supply-chain/lockfile.ts";
 
 export const ROOT = resolve(import.meta.dirname, "../..");
 const run = promisify(execFile);
@@ -62,10 +62,6 @@ async function writeProject(path: string, own: Record<string, string>, others: r
   const lock = { lockfileVersion: 3, requires: true, packages: { "": { dependencies }, ...locked } };
   await writeFile(join(path, "package.json"), JSON.stringify({ private: true, type: "module", dependencies }));
   await writeFile(join(path, "package-lock.json"), JSON.stringify(lock));
-}
-
-function isInstalled(path: string): boolean {
-  return path.startsWith("node_modules/");
 }
 
 interface Packed {

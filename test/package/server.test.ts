@@ -1,13 +1,16 @@
-import { rename } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { cp, rename } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { hashSync } from "@node-rs/bcrypt";
 import { beforeAll, expect, onTestFinished, test } from "vitest";
+import consoleDescription from "../../console/package.json" with { type: "json" };
 import description from "../../package.json" with { type: "json" };
 import { useService } from "../support/conformance.ts";
 import { runKeyhold, serve } from "../support/keyhold.ts";
 import { restClient } from "../support/rest.ts";
 import { ROOT_SECRET } from "../support/server.ts";
-import { INSTALL_LIMIT, installPackage, type Project } from "./project.ts";
+import { INSTALL_LIMIT, installPackage, type Project, ROOT } from "./project.ts";
 
 const suite = useService();
 
@@ -21,7 +24,9 @@ beforeAll(async () => {
 test("the package has all required files, and no source, test or secret", () => {
   const unwanted = project.files.filter(
     (file) =>
-      !/^(?:dist|gen|proto|src\/transport\/services\/viewer)\/|^src\/postgres\/migrations\/\d+_\w+\.sql$/.test(file),
+      !/^(?:dist|console\/dist|gen|proto|src\/transport\/services\/viewer)\/|^src\/postgres\/migrations\/\d+_\w+\.sql$/.test(
+        file,
+      ),
   );
   // The pages are those that docs/openapi.json links to.
   const docs = [
@@ -53,6 +58,23 @@ test("the package has all required files, and no source, test or secret", () => 
   expect(project.files).toEqual(expect.arrayContaining(protos.map((file) => `proto/${file}.proto`)));
   expect(project.files).toContain("gen/keyhold.binpb");
   expect(project.files.filter((file) => file.startsWith("dist/verifier/"))).toEqual([]);
+});
+
+test("it has the built console with the licenses of its libraries, and installs none of them", () => {
+  const ofConsole = project.files.filter((file) => file.startsWith("console/") && !file.includes("/assets/"));
+  expect(ofConsole.sort()).toEqual(["icon.svg", "index.html", "licenses.md"].map((file) => `console/dist/${file}`));
+  const libraries = Object.keys(consoleDescription.devDependencies).filter(
+    (name) => !(name in description.dependencies),
+  );
+  expect(libraries).toEqual(expect.arrayContaining(["react", "@mantine/core", "vite"]));
+  expect(project.installed.filter((name) => libraries.includes(name))).toEqual([]);
+});
+
+test("without development dependencies, as after npm ci --omit=dev, the installation of a clone builds no console", async () => {
+  const script = join(project.path, "tools/console/build.ts");
+  await cp(join(ROOT, "tools/console/build.ts"), script);
+  const { stderr } = await promisify(execFile)(process.execPath, [script], { cwd: project.path });
+  expect(stderr).toBe("the console is not built: the development dependencies are not installed\n");
 });
 
 test("its command runs", async () => {
@@ -97,7 +119,7 @@ test("its threads compute slow hashes, and without the program of bcrypt the imp
   );
 });
 
-/** Starts the server of the package, which is ready, and stops it at the end. */
+/** Starts the server of the package, which is ready and serves the console, and stops it at the end. */
 async function check(environment: Record<string, string>): Promise<void> {
   const server = await serve(environment, keyhold);
   onTestFinished(async () => {
@@ -105,6 +127,10 @@ async function check(environment: Record<string, string>): Promise<void> {
     await server.ended;
   });
   expect(await restClient(server)("GET", "/health/ready")).toMatchObject({ status: 200 });
+  const page = await (await fetch(new URL("/console", server.url))).text();
+  const assets = [...page.matchAll(/"(\/console\/assets\/[^"]+)"/g)].map(([, path = ""]) => path);
+  expect(assets.map((path) => path.replace(/^.*\./, "")).sort()).toEqual(expect.arrayContaining(["css", "js"]));
+  for (const path of assets) expect(await fetch(new URL(path, server.url))).toMatchObject({ status: 200 });
   server.kill("SIGTERM");
   expect(await server.ended).toMatchObject({ code: 0 });
 }

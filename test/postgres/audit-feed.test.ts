@@ -5,7 +5,6 @@ import { parseEventFilter } from "../../src/audit/filter.ts";
 import { type AuditStore, getEvent } from "../../src/audit/log.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { createAuditStore } from "../../src/postgres/audit/audit-store.ts";
-import { operator } from "../support/principal.ts";
 import { openSchema } from "./new-keys.ts";
 
 const ALL = parseEventFilter("", () => 0);
@@ -201,5 +200,5 @@ test("the owner prunes old events, which is an event, and positions before the r
     clock: { now: Date.now },
     rings: { pageToken: deriveKeyRing({ current: Buffer.alloc(32, 1), retired: [] }, "page-token") },
   };
-  await expect(getEvent(context, operator, 3)).rejects.toMatchObject({ code: "AUDIT_EVENT_NOT_FOUND" });
+  await expect(getEvent(context, 3)).rejects.toMatchObject({ code: "AUDIT_EVENT_NOT_FOUND" });
 });

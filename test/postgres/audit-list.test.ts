@@ -19,7 +19,6 @@ import type { Database } from "../../src/postgres/connection/pool.ts";
 import { STRINGS, someString, UUIDS } from "../keys/filter/arbitrary.ts";
 import { connect } from "../support/driver-client.ts";
 import { createTestDatabase, type TestDatabase } from "../support/postgres.ts";
-import { operator } from "../support/principal.ts";
 import { storeEvents } from "./events.ts";
 
 let database: TestDatabase;
@@ -187,7 +186,7 @@ describe("the pages of a list", () => {
     let pageToken = "";
     do {
       const page = parseEventPage(context, { filter, orderBy, pageSize, pageToken });
-      const { items, nextPageToken } = await listEvents({ ...context, store }, operator, page, () => 0);
+      const { items, nextPageToken } = await listEvents({ ...context, store }, page, () => 0);
       expect(items.length).toBeLessThanOrEqual(pageSize);
       seqs.push(...items.map(({ seq }) => seq));
       expect(seqs.length).toBeLessThanOrEqual(100);

@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from "node:http";
 import { join, resolve } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { audit } from "../../tools/supply-chain/audit.ts";
-import { type Lockfile, lockfileViolations, nameOf } from "../../tools/supply-chain/lockfile.ts";
+import { isInstalled, type Lockfile, lockfileViolations, nameOf } from "../../tools/supply-chain/lockfile.ts";
 import { writeSbom } from "../../tools/supply-chain/sbom.ts";
 import { listenLocally } from "../support/listen.ts";
 
@@ -74,24 +74,45 @@ test("advisories are read from the registry, and a missing response is not treat
   expect(refused).toEqual({ kind: "unanswered", why: expect.stringContaining("405") });
 });
 
-test("the bill of materials has every package that runs in production, with its hash and license", async () => {
+test("the bill of materials has every package that runs in production or in the console, with its hash and license", async () => {
   const dir = await mkdtemp(join(inject("testDir"), "sbom-"));
   onTestFinished(() => rm(dir, { recursive: true }));
   const file = join(dir, "sub", "keyhold.cdx.json");
   const bom = await writeSbom(root, file);
   expect(JSON.parse(await readFile(file, "utf8"))).toEqual(bom);
   expect(bom).toMatchObject({ bomFormat: "CycloneDX", metadata: { component: { name: "keyhold" } } });
-  const production = Object.entries(lock.packages).filter(([path, { dev, link }]) => path !== "" && !dev && !link);
-  const refs = production.map(([path, { version }]) => `${nameOf(path)}@${version}`);
+  const production = Object.entries(lock.packages).filter(
+    ([path, { dev, link }]) => isInstalled(path) && !dev && !link,
+  );
+  const inServer = production.map(([path, { version }]) => `${nameOf(path)}@${version}`);
+  expect(inServer).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^jose@/), expect.stringMatching(/^fastify@/)]),
+  );
+  const dependenciesOf = (name: string) =>
+    bom.dependencies.find(({ ref }) => ref.startsWith(`${name}@`))?.dependsOn ?? [];
+  const inConsole = dependenciesOf("keyhold-console");
+  const bundled = [
+    "react",
+    "react-dom",
+    "@mantine/core",
+    "@tanstack/react-router",
+    "@connectrpc/connect-web",
+    "csv-parse",
+  ];
+  expect(inConsole).toEqual(expect.arrayContaining(bundled.map((name) => expect.stringMatching(`^${name}@`))));
+  expect(dependenciesOf("keyhold").join()).toMatch(/keyhold-console@/);
+  expect(dependenciesOf("keyhold").join()).not.toMatch(/react|mantine/);
+  const { version } = lock.packages.console ?? {};
+  const refs = [...inServer, ...inConsole, `keyhold-console@${version}`];
   expect(bom.components.map((one) => one["bom-ref"]).sort()).toEqual([...new Set(refs)].sort());
-  expect(refs).toEqual(expect.arrayContaining([expect.stringMatching(/^jose@/), expect.stringMatching(/^fastify@/)]));
-  expect(refs.join()).not.toMatch(/vitest|typescript|@keyhold/);
+  expect(refs.join()).not.toMatch(/vitest|vite@|typescript|@types|@keyhold/);
   const known = new Set([bom.metadata.component["bom-ref"], ...refs]);
   for (const { ref, dependsOn } of bom.dependencies)
     expect([ref, ...dependsOn].filter((one) => !known.has(one))).toEqual([]);
-  for (const { name, purl, hashes, licenses } of bom.components) {
+  for (const { name, purl, hashes, licenses, properties } of bom.components) {
     expect([name, purl]).toEqual([name, expect.stringMatching(/^pkg:npm\//)]);
-    expect([name, hashes?.[0]?.alg]).toEqual([name, "SHA-512"]);
     expect([name, licenses?.length]).toEqual([name, 1]);
+    expect([name, JSON.stringify(properties)]).not.toEqual([name, expect.stringMatching("development")]);
+    if (name !== "keyhold-console") expect([name, hashes?.[0]?.alg]).toEqual([name, "SHA-512"]);
   }
 });

@@ -19,8 +19,13 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
 }
 
+/** Returns whether the path is that of an installed package, and not of a folder of this repository. */
+export function isInstalled(path: string): boolean {
+  return path.startsWith("node_modules/");
+}
+
 /** The packages of this repository: links to its folders, which have no archive. */
-const OWN: Readonly<Record<string, string>> = { "@keyhold/client": "packages/client" };
+const OWN: Readonly<Record<string, string>> = { "@keyhold/client": "packages/client", "keyhold-console": "console" };
 
 /** Returns what is wrong with the locked packages, by the name of each. `allowScripts` is that of package.json. */
 export function lockfileViolations(
@@ -28,7 +33,7 @@ export function lockfileViolations(
   allowScripts: Readonly<Record<string, boolean>>,
 ): readonly string[] {
   return Object.entries(packages)
-    .filter(([path]) => path.startsWith("node_modules/"))
+    .filter(([path]) => isInstalled(path))
     .flatMap(([path, locked]) => {
       const name = nameOf(path);
       if (locked.link && locked.resolved !== undefined && locked.resolved === OWN[name]) return [];

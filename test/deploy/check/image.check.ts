@@ -58,7 +58,7 @@ test("it reports that it has no embedded database", async () => {
 });
 
 test("it serves without privileges on a read-only file system, and stops on SIGTERM", async () => {
-  const environment = await onDatabase();
+  const environment = { ...(await onDatabase()), KEYHOLD_CONSOLE: "on" };
   const child = image.start(["serve"], environment);
   const server = await servingBy(child);
   const status = readFileSync(`/proc/${server.pid}/status`, "utf8");
@@ -66,7 +66,7 @@ test("it serves without privileges on a read-only file system, and stops on SIGT
   expect(status).toMatch(/^CapBnd:\t0+$/m);
   expect(await image.health(environment)).toBe(0);
   const rest = restClient({ url: `http://127.0.0.1:${environment.KEYHOLD_PORT}` });
-  for (const path of ["/openapi.json", "/docs", "/docs/concepts.md", "/docs/swagger-ui-bundle.js"]) {
+  for (const path of ["/openapi.json", "/docs", "/docs/concepts.md", "/docs/swagger-ui-bundle.js", "/console"]) {
     expect(await fetch(new URL(path, server.url))).toMatchObject({ status: 200 });
   }
   const { secret } = await issue(rest);
