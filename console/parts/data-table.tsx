@@ -64,7 +64,7 @@ export function DataTable<Row>({ label, columns, rows, idOf, onEnd }: Props<Row>
             <Table.Tr key={key} data-index={index} aria-rowindex={index + 2} ref={virtualizer.measureElement}>
               {columns.map(({ header, cell, isSecondary }) => (
                 <Table.Td key={header} visibleFrom={isSecondary === true ? "md" : undefined}>
-                  {cell(rows[index] as Row)}
+                  <div className="cell">{cell(rows[index] as Row)}</div>
                 </Table.Td>
               ))}
             </Table.Tr>
