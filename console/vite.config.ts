@@ -49,5 +49,7 @@ export default defineConfig({
     reportCompressedSize: false,
     // Of the libraries in the built files, whose licenses require it.
     license: { fileName: "licenses.md" },
+    // On a busy machine, a build that waits is no fault.
+    rolldownOptions: { checks: { bundlerTimings: false } },
   },
 });

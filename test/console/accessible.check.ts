@@ -300,7 +300,7 @@ test("nothing of the German pages and dialogs is in English", async () => {
   });
 });
 
-/** Returns the texts that people see or hear. */
+/** Returns the visible texts, and those for screen readers. */
 function readTexts(within: string): string[] {
   const isVisible = (element: Element | null) => element?.checkVisibility({ visibilityProperty: true }) === true;
   const texts: (string | null)[] = [document.title];
