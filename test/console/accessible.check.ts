@@ -278,18 +278,25 @@ async function expectStillness(page: Page): Promise<void> {
   expect(moving).toEqual([]);
 }
 
-test("every page and dialog is accessible in both color schemes, fits into any window, and does not move", async () => {
-  await walk("en", async (page, within, main) => {
-    await expectStillness(page);
-    await expectAccessible(page, { within });
-    await page.emulateMedia({ colorScheme: "dark" });
-    await expectAccessible(page, { within, rules: ["color-contrast"] });
-    await page.emulateMedia({ colorScheme: "light" });
-    await expectToFit(page, main);
-  });
-});
+/** Milliseconds: beside other suites, a walk has taken 90 s. */
+const LONG = { timeout: 300_000 };
 
-test("nothing of the German pages and dialogs is in English", async () => {
+test(
+  "every page and dialog is accessible in both color schemes, fits into any window, and does not move",
+  LONG,
+  async () => {
+    await walk("en", async (page, within, main) => {
+      await expectStillness(page);
+      await expectAccessible(page, { within });
+      await page.emulateMedia({ colorScheme: "dark" });
+      await expectAccessible(page, { within, rules: ["color-contrast"] });
+      await page.emulateMedia({ colorScheme: "light" });
+      await expectToFit(page, main);
+    });
+  },
+);
+
+test("nothing of the German pages and dialogs is in English", LONG, async () => {
   const { english, fragments } = await englishTexts();
   await walk("de", async (page, within, main) => {
     const found = (await page.evaluate(readTexts, within)).filter(
