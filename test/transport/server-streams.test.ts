@@ -160,7 +160,7 @@ describe.each(table(WATCH_PROTOCOLS.map((protocol) => [protocol.name, protocol] 
   const testOfDeadlines = protocol.hasDeadlines ? test : () => {};
   testOfDeadlines("receives DEADLINE_EXCEEDED", async () => {
     const served = await start();
-    const responses = open(served, {}, { "x-request-id": "late" }, { timeoutMs: 200 });
+    const responses = open(served, {}, { "x-request-id": "late" }, { timeoutMs: 500 });
     served.source.push(event(1));
     await take(responses, 1);
     expect((await failure(responses)).code).toBe("DEADLINE_EXCEEDED");
