@@ -18,6 +18,8 @@ export async function signIn(credential: string): Promise<void> {
   const headers = { authorization: `Bearer ${credential}` };
   await createClient(CallersService, createConnectTransport({ baseUrl: location.origin })).whoAmI({}, { headers });
   await request("POST", headers);
+  // The failure of an earlier attempt has no meaning any more.
+  if (signInError() !== null) history.replaceState(null, "", location.pathname);
   await changed();
 }
 

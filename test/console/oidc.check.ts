@@ -73,7 +73,7 @@ test("a person who cancels learns why the sign-in failed, and can sign in by an 
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
     await page.getByRole("textbox", { name: "Admin token" }).fill(suite.token("keyhold:keys.read"));
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("heading", { name: "Keys", exact: true }).waitFor();
+    await page.getByRole("heading", { name: "Overview", exact: true }).waitFor();
     expect(new URL(page.url()).search).toBe("");
   }
 });
