@@ -1,7 +1,6 @@
 import { useQuery } from "@connectrpc/connect-query";
-import { Group, Stack, Title } from "@mantine/core";
+import { Group } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { type AuditEvent, AuditService } from "../../gen/keyhold/v2alpha1/audit_pb.js";
 import { AuditChanges } from "../parts/audit/audit-changes.tsx";
 import { EventAction, EventCaller, KeyLink } from "../parts/audit/audit-event-cells.tsx";
@@ -9,10 +8,12 @@ import { useEventVerification } from "../parts/audit/audit-verification.ts";
 import { type Check, CheckList } from "../parts/audit/check-list.tsx";
 import { ErrorAlert } from "../parts/error-alert.tsx";
 import { Fact, Facts } from "../parts/facts.tsx";
+import { quoted } from "../parts/filter-text.ts";
 import { LinkAnchor } from "../parts/links.tsx";
 import { Page } from "../parts/page.tsx";
 import { PageNotFound } from "../parts/page-failed.tsx";
 import { PageLoader } from "../parts/page-loader.tsx";
+import { Section } from "../parts/section.tsx";
 import { Time } from "../parts/time.tsx";
 import { useCan } from "../session/permissions.ts";
 import { audit } from "../texts/audit.ts";
@@ -56,17 +57,6 @@ function EventPage({ seq }: { readonly seq: bigint }) {
   );
 }
 
-function Section({ title, children }: { readonly title: string; readonly children: ReactNode }) {
-  return (
-    <Stack component="section" gap="xs" aria-label={title}>
-      <Title order={2} size="h3">
-        {title}
-      </Title>
-      {children}
-    </Stack>
-  );
-}
-
 function EventFacts({ event }: { readonly event: AuditEvent }) {
   const t = useTexts(audit);
   const names = useTexts(key);
@@ -107,8 +97,8 @@ function Related({ event: { keyId, caller, clientIp } }: { readonly event: Audit
   return (
     <Group component="nav" gap="sm" aria-label={t.related}>
       {`${t.related}:`}
-      {links.map(([text, field, value]) => (
-        <LinkAnchor key={field} to="/audit" search={{ filter: [`${field}=${JSON.stringify(value)}`] }}>
+      {links.map(([text, field, value = ""]) => (
+        <LinkAnchor key={field} to="/audit" search={{ filter: [`${field}=${quoted(value)}`] }}>
           {text}
         </LinkAnchor>
       ))}

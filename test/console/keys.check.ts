@@ -20,6 +20,24 @@ test("keys are found by name, last four characters, actor and id, and the URL ke
   }
 });
 
+test("what is searched is found as it is: stars, quotes and backslashes have no other meaning", async () => {
+  const names = ["a*", "ab", 'say "hi"', "back\\slash"];
+  for (const name of names) await issue(suite.rest, { name, actor_id: "searched" });
+  const page = await suite.visit({ token: suite.token("keyhold:keys.read") }, "/verify");
+  for (const [text, found] of [
+    ["a*", ["a*"]],
+    ['say "', ['say "hi"']],
+    ["back\\", ["back\\slash"]],
+  ] as const) {
+    await page.goto(`${suite.server.url}/console/keys?filter=actor_id="searched"`);
+    await page.getByText(`${names.length} keys`, { exact: true }).waitFor();
+    await page.getByRole("textbox", { name: "Search keys" }).fill(text);
+    await page.keyboard.press("Enter");
+    await page.getByText("1 key", { exact: true }).waitFor();
+    for (const name of found) await page.getByRole("link", { name, exact: true }).waitFor();
+  }
+});
+
 test("the list is accessible", async () => {
   await issue(suite.rest, { name: "deploy bot" });
   for (const colorScheme of ["light", "dark"] as const) {

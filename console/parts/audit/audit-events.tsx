@@ -4,6 +4,7 @@ import { audit } from "../../texts/audit.ts";
 import { useTexts } from "../../texts/language.tsx";
 import { DataTable } from "../data-table.tsx";
 import { ErrorAlert } from "../error-alert.tsx";
+import { quoted } from "../filter-text.ts";
 import { LinkAnchor } from "../links.tsx";
 import { PageLoader } from "../page-loader.tsx";
 import { Section } from "../section.tsx";
@@ -22,7 +23,7 @@ interface Props {
 /** The last events of the audit log, for callers that may read it. */
 export function AuditEvents({ title, keyId }: Props) {
   const t = useTexts(audit);
-  const filter = keyId === undefined ? "" : `key_id=${JSON.stringify(keyId)}`;
+  const filter = keyId === undefined ? "" : `key_id=${quoted(keyId)}`;
   const { data, error, refetch } = useQuery(listAuditEvents, { filter, pageSize: PAGE_SIZE });
   const columns = useEventColumns({ isOfKey: keyId !== undefined });
   return (

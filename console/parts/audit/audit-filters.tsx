@@ -2,6 +2,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { audit } from "../../texts/audit.ts";
 import { useTexts } from "../../texts/language.tsx";
 import { FilterBar } from "../filter-bar.tsx";
+import { quoted } from "../filter-text.ts";
 
 interface Props {
   readonly filter: readonly string[];
@@ -37,9 +38,9 @@ const ACTION = /^[a-z_]+\.(?:[a-z_]+|\*)$/;
 
 /** Returns the expression that finds events by what people know of them: the key, the address, the type, the actor or the caller. */
 export function eventFilter(text: string): string {
-  const quoted = JSON.stringify(text);
-  if (UUID.test(text)) return `key_id=${quoted}`;
-  if (ADDRESS.test(text)) return `client_ip=${quoted}`;
-  if (ACTION.test(text)) return `action=${quoted}`;
-  return `actor_id=${quoted} OR caller=${quoted}`;
+  if (UUID.test(text)) return `key_id=${quoted(text)}`;
+  if (ADDRESS.test(text)) return `client_ip=${quoted(text)}`;
+  // The star is a wildcard.
+  if (ACTION.test(text)) return `action=${text.endsWith("*") ? quoted(text.slice(0, -1), "*") : quoted(text)}`;
+  return `actor_id=${quoted(text)} OR caller=${quoted(text)}`;
 }

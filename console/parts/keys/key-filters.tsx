@@ -3,6 +3,7 @@ import { secretHead } from "../../session/page-settings.ts";
 import { keys } from "../../texts/keys.ts";
 import { useTexts } from "../../texts/language.tsx";
 import { FilterBar } from "../filter-bar.tsx";
+import { quoted } from "../filter-text.ts";
 
 /** The filter of the list of keys. */
 export function KeyFilters({ filter }: { readonly filter: readonly string[] }) {
@@ -34,11 +35,9 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Returns the expression that finds keys by what people know of them: the id, the last four characters, the actor, or the name. */
 export function searchFilter(text: string): string {
-  const quoted = JSON.stringify(text);
-  if (UUID.test(text)) return `key_id=${quoted}`;
-  const prefix = JSON.stringify(`${text.replaceAll("*", "\\*")}*`);
-  const alternatives = [`name=${prefix}`, `actor_id=${quoted}`];
+  if (UUID.test(text)) return `key_id=${quoted(text)}`;
+  const alternatives = [`name=${quoted(text, "*")}`, `actor_id=${quoted(text)}`];
   if ([...text].length === 4)
-    alternatives.push(...[`${secretHead}…${text}`, `…${text}`].map((hint) => `hint=${JSON.stringify(hint)}`));
+    alternatives.push(...[`${secretHead}…${text}`, `…${text}`].map((hint) => `hint=${quoted(hint)}`));
   return alternatives.join(" OR ");
 }
