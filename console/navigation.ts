@@ -34,6 +34,11 @@ export const navigation = [
   { to: "/hmac-keys", name: "hmacKeys", requires: ["HmacKeysService/ListHmacKeys"] },
 ] as const satisfies readonly Entry[];
 
+/** Returns the RPCs without which a page of the navigation is useless. */
+export function requirementsOf(page: (typeof navigation)[number]["to"]): readonly RpcName[] {
+  return navigation.find(({ to }) => to === page)?.requires ?? [];
+}
+
 /** Returns the pages of the navigation that the caller may use. */
 export function useNavigation() {
   const can = useCan();

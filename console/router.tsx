@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
+import { requirementsOf } from "./navigation.ts";
 import { Layout } from "./parts/layout.tsx";
 import { PageFailed, PageNotFound } from "./parts/page-failed.tsx";
 import { PageLoader } from "./parts/page-loader.tsx";
@@ -38,21 +39,21 @@ const keyList = createRoute({
   getParentRoute: () => root,
   path: "/keys",
   validateSearch: only("filter"),
-  staticData: { requires: ["ApiKeysService/ListApiKeys"] },
+  staticData: { requires: requirementsOf("/keys") },
   component: lazyRouteComponent(() => import("./pages/keys.tsx"), "KeysPage"),
 });
 
 const newKeyPage = createRoute({
   getParentRoute: () => root,
   path: "/keys/new",
-  staticData: { requires: ["IssuedApiKeysService/CreateIssuedApiKey"] },
+  staticData: { requires: requirementsOf("/keys/new") },
   component: lazyRouteComponent(() => import("./pages/new-key.tsx"), "NewKeyPage"),
 });
 
 const importPage = createRoute({
   getParentRoute: () => root,
   path: "/keys/import",
-  staticData: { requires: ["ImportedApiKeysService/BatchCreateImportedApiKeys"] },
+  staticData: { requires: requirementsOf("/keys/import") },
   component: lazyRouteComponent(() => import("./pages/import-keys.tsx"), "ImportKeysPage"),
 });
 
@@ -66,7 +67,7 @@ const keyPage = createRoute({
 const verifyPage = createRoute({
   getParentRoute: () => root,
   path: "/verify",
-  staticData: { requires: ["ApiKeysService/ExplainApiKey"] },
+  staticData: { requires: requirementsOf("/verify") },
   component: lazyRouteComponent(() => import("./pages/verify.tsx"), "VerifyPage"),
 });
 
@@ -74,7 +75,7 @@ const actorList = createRoute({
   getParentRoute: () => root,
   path: "/actors",
   validateSearch: only("actor", "limit"),
-  staticData: { requires: ["ActorsService/ListActors"] },
+  staticData: { requires: requirementsOf("/actors") },
   component: lazyRouteComponent(() => import("./pages/actors.tsx"), "ActorsPage"),
 });
 
@@ -89,7 +90,7 @@ const usagePage = createRoute({
   getParentRoute: () => root,
   path: "/usage",
   validateSearch: only(...USAGE_PARAMETERS),
-  staticData: { requires: ["UsageService/QueryUsage"] },
+  staticData: { requires: requirementsOf("/usage") },
   component: lazyRouteComponent(() => import("./pages/usage.tsx"), "UsagePage"),
 });
 
@@ -97,7 +98,7 @@ const auditLog = createRoute({
   getParentRoute: () => root,
   path: "/audit",
   validateSearch: only("filter", "live"),
-  staticData: { requires: ["AuditService/ListAuditEvents"] },
+  staticData: { requires: requirementsOf("/audit") },
   component: lazyRouteComponent(() => import("./pages/audit.tsx"), "AuditPage"),
 });
 
@@ -111,7 +112,7 @@ const auditEvent = createRoute({
 const webhookList = createRoute({
   getParentRoute: () => root,
   path: "/webhooks",
-  staticData: { requires: ["WebhookEndpointsService/ListWebhookEndpoints"] },
+  staticData: { requires: requirementsOf("/webhooks") },
   component: lazyRouteComponent(() => import("./pages/webhooks.tsx"), "WebhooksPage"),
 });
 
@@ -127,7 +128,7 @@ const webhookPage = createRoute({
 const hmacKeyList = createRoute({
   getParentRoute: () => root,
   path: "/hmac-keys",
-  staticData: { requires: ["HmacKeysService/ListHmacKeys"] },
+  staticData: { requires: requirementsOf("/hmac-keys") },
   component: lazyRouteComponent(() => import("./pages/hmac-keys.tsx"), "HmacKeysPage"),
 });
 

@@ -9,8 +9,8 @@ import { Page } from "../parts/page.tsx";
 import { PageLoader } from "../parts/page-loader.tsx";
 import { SecretInput } from "../parts/secret-input.tsx";
 import { Time } from "../parts/time.tsx";
-import { useInvalidate } from "../session/invalidate.ts";
 import { useCan } from "../session/permissions.ts";
+import { useRefresh } from "../session/refresh.ts";
 import { useSecretCall } from "../session/secret-call.ts";
 import { common } from "../texts/common.ts";
 import { hmacKeys } from "../texts/hmac-keys.ts";
@@ -71,7 +71,7 @@ function useColumns(): readonly Column<HmacKey>[] {
 
 function CreateButton() {
   const t = useTexts(hmacKeys);
-  const invalidate = useInvalidate();
+  const refresh = useRefresh();
   const [isOpen, { open, close }] = useDisclosure(false);
   const creation = useSecretCall(method.createHmacKey);
   const create = async (fields: FormData) => {
@@ -79,7 +79,7 @@ function CreateButton() {
     const encoding = ENCODINGS.find((one) => String(one) === text("encoding")) ?? TextEncoding.UNSPECIFIED;
     const created = await creation.call({ hmacKeyId: text("id"), key: text("key"), encoding });
     if (created === undefined) return;
-    invalidate(method.listHmacKeys);
+    refresh(method.listHmacKeys);
     close();
   };
   return (
@@ -108,12 +108,12 @@ function CreateButton() {
 
 function DeleteButton({ id }: { readonly id: string }) {
   const t = useTexts(hmacKeys);
-  const invalidate = useInvalidate();
+  const refresh = useRefresh();
   const [isOpen, { open, close }] = useDisclosure(false);
   const deletion = useMutation(method.deleteHmacKey, {
     onSuccess: () => {
       close();
-      invalidate(method.listHmacKeys);
+      refresh(method.listHmacKeys);
     },
   });
   return (

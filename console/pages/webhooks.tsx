@@ -13,8 +13,8 @@ import { Time } from "../parts/time.tsx";
 import { WebhookFields, webhookFields } from "../parts/webhooks/webhook-fields.tsx";
 import { WebhookSecret } from "../parts/webhooks/webhook-secret.tsx";
 import { DeliveryState, EndpointState } from "../parts/webhooks/webhook-states.tsx";
-import { useInvalidate } from "../session/invalidate.ts";
 import { useCan } from "../session/permissions.ts";
+import { useRefresh } from "../session/refresh.ts";
 import { useSecretCall } from "../session/secret-call.ts";
 import { useLag } from "../session/webhook-lag.ts";
 import { common } from "../texts/common.ts";
@@ -106,7 +106,7 @@ function LastDelivery({ endpointId }: { readonly endpointId: string }) {
 
 function CreateButton() {
   const t = useTexts(webhooks);
-  const invalidate = useInvalidate();
+  const refresh = useRefresh();
   const [isOpen, { open, close }] = useDisclosure(false);
   const [secret, setSecret] = useState<string | null>(null);
   const creation = useSecretCall(method.createWebhookEndpoint);
@@ -117,7 +117,7 @@ function CreateButton() {
     setSecret(created.secret);
     // It may have been closed meanwhile.
     open();
-    invalidate(method.listWebhookEndpoints);
+    refresh(method.listWebhookEndpoints);
   };
   const forget = () => {
     setSecret(null);

@@ -1,5 +1,5 @@
-import { decodeUtf8 } from "../lib/bytes.ts";
 import { decodeFormText } from "../lib/form-encoding.ts";
+import { decodeUtf8 } from "../lib/utf8.ts";
 import { unauthenticated } from "./rejected-credential.ts";
 
 /** Returns the credential in the header `Authorization` of a call. Throws `CALLER_UNAUTHENTICATED` if there is none. */

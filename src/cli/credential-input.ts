@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
 import { invalidArgument } from "../domain/errors.ts";
-import { decodeUtf8 } from "../lib/bytes.ts";
+import { decodeUtf8 } from "../lib/utf8.ts";
 import { EXIT_STATUS } from "./exit-status.ts";
 import { note, write } from "./output.ts";
 import { shownPath } from "./redact.ts";

@@ -18,5 +18,3 @@ export function decodeBase64url(text: string): Uint8Array | undefined {
   const bytes = Buffer.from(text, "base64url");
   return bytes.toString("base64url") === text ? bytes : undefined;
 }
-
-export { decodeUtf8 } from "./utf8.ts";

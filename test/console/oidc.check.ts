@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CONSOLE, type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
+import { consoleSettings, type OidcIssuer, startOidcIssuer } from "../support/oidc-issuer.ts";
 import { issue } from "../support/rest.ts";
 import { expectAccessible, useConsole } from "./console.ts";
 
@@ -10,14 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => oidc.close());
 
-const settings = (more: Record<string, string> = {}) => ({
-  KEYHOLD_AUTH: "admin-token,oidc",
-  KEYHOLD_OIDC_ISSUER: oidc.issuer,
-  KEYHOLD_OIDC_AUDIENCE: oidc.audience,
-  KEYHOLD_CONSOLE_OIDC_CLIENT_ID: CONSOLE.id,
-  KEYHOLD_CONSOLE_OIDC_SCOPES: "keyhold:keys.read",
-  ...more,
-});
+const settings = (more: Record<string, string> = {}) => ({ ...consoleSettings(oidc), ...more });
 const suite = useConsole(() => settings());
 
 /** The responses to calls without a session, and the icon and fonts that the pages of the issuer lack here. */

@@ -11,7 +11,7 @@ import { BrowserClient, locationOf, signInAtIssuer } from "../support/browser-cl
 import { table } from "../support/conformance.ts";
 import { freePort } from "../support/free-port.ts";
 import { useGuardedService } from "../support/guarded.ts";
-import { CONSOLE, type OidcIssuer, startOidcIssuer, VERBOSE_LOGIN } from "../support/oidc-issuer.ts";
+import { CONSOLE, consoleSettings, type OidcIssuer, startOidcIssuer, VERBOSE_LOGIN } from "../support/oidc-issuer.ts";
 import { ROOT_SECRET } from "../support/server.ts";
 
 const [LOGIN, SESSION] = ["__Host-keyhold-login", "__Host-keyhold-session"];
@@ -23,14 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => oidc.close());
 
-const settings = (more: Record<string, string> = {}) => ({
-  KEYHOLD_AUTH: "admin-token,oidc",
-  KEYHOLD_OIDC_ISSUER: oidc.issuer,
-  KEYHOLD_OIDC_AUDIENCE: oidc.audience,
-  KEYHOLD_CONSOLE_OIDC_CLIENT_ID: CONSOLE.id,
-  KEYHOLD_CONSOLE_OIDC_SCOPES: "keyhold:keys.read",
-  ...more,
-});
+const settings = (more: Record<string, string> = {}) => ({ ...consoleSettings(oidc), ...more });
 const suite = useGuardedService(() => settings());
 
 let browser: BrowserClient;

@@ -143,3 +143,14 @@ function closeServer(server: Server): Promise<void> {
     server.closeAllConnections();
   });
 }
+
+/** Returns the settings of a server whose console people sign in to at this issuer, to read keys. */
+export function consoleSettings({ issuer, audience }: Pick<OidcIssuer, "issuer" | "audience">): Record<string, string> {
+  return {
+    KEYHOLD_AUTH: "admin-token,oidc",
+    KEYHOLD_OIDC_ISSUER: issuer,
+    KEYHOLD_OIDC_AUDIENCE: audience,
+    KEYHOLD_CONSOLE_OIDC_CLIENT_ID: CONSOLE.id,
+    KEYHOLD_CONSOLE_OIDC_SCOPES: "keyhold:keys.read",
+  };
+}

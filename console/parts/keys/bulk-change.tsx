@@ -51,7 +51,7 @@ export function BulkChange({ action, filter, onClose }: Props) {
         state = await call({ ...request, requestId: state.requestId });
     },
     onSuccess: onClose,
-    onSettled: refresh,
+    onSettled: () => refresh(),
   });
   const confirm = (fields: FormData) => {
     const text = String(fields.get("description"));

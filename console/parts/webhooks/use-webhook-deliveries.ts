@@ -7,9 +7,9 @@ import {
   type WebhookEndpoint,
   WebhookEndpointsService,
 } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
-import { useInvalidate } from "../../session/invalidate.ts";
 import { loadMoreOf } from "../../session/load-more.ts";
 import { useCan } from "../../session/permissions.ts";
+import { useRefresh } from "../../session/refresh.ts";
 
 const { method } = WebhookEndpointsService;
 
@@ -20,7 +20,7 @@ const POLL_INTERVAL = { min: 2_000, max: 30_000 };
 
 /** Reads the deliveries of an endpoint, again while one is pending. */
 export function useDeliveries({ endpointId, disabled }: WebhookEndpoint) {
-  const invalidate = useInvalidate();
+  const refresh = useRefresh();
   const { data, error, hasNextPage, isRefetching, fetchNextPage, refetch } = useInfiniteQuery(
     method.listWebhookDeliveries,
     { endpointId, pageSize: PAGE_SIZE, pageToken: "" },
@@ -35,9 +35,9 @@ export function useDeliveries({ endpointId, disabled }: WebhookEndpoint) {
   const isPending = deliveries?.some(({ state }) => state === WebhookDeliveryState.PENDING);
   // An attempt can disable the endpoint.
   useEffect(() => {
-    if (isPending) return () => invalidate(method.getWebhookEndpoint);
+    if (isPending) return () => refresh(method.getWebhookEndpoint);
     return undefined;
-  }, [isPending, invalidate]);
+  }, [isPending, refresh]);
   const loadMore = loadMoreOf({ hasNextPage, fetchNextPage });
   return { deliveries, error, hasNextPage, loadMore, isRefetching, reload: () => void refetch() };
 }
@@ -55,10 +55,10 @@ function pollInterval(pages: readonly ListWebhookDeliveriesResponse[]): number |
 
 /** Delivers again, where the caller may do so. */
 export function useRedelivery({ endpointId, disabled }: WebhookEndpoint) {
-  const invalidate = useInvalidate();
+  const refresh = useRefresh();
   const isPermitted = useCan()(method.redeliverWebhook);
   const { mutate, variables, isPending, error } = useMutation(method.redeliverWebhook, {
-    onSuccess: () => invalidate(method.listWebhookDeliveries),
+    onSuccess: () => refresh(method.listWebhookDeliveries),
   });
   return {
     isOffered: isPermitted && !disabled,

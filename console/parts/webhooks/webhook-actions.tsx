@@ -3,8 +3,8 @@ import { Button, Group, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { type WebhookEndpoint, WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
-import { useInvalidate } from "../../session/invalidate.ts";
 import { useCan } from "../../session/permissions.ts";
+import { useRefresh } from "../../session/refresh.ts";
 import { useTexts } from "../../texts/language.tsx";
 import { webhooks } from "../../texts/webhooks.ts";
 import { ConfirmDialog } from "../confirm-dialog.tsx";
@@ -142,12 +142,12 @@ function ReplayButton({ endpoint: { endpointId } }: Props) {
 function DeleteButton({ endpoint: { endpointId } }: Props) {
   const t = useTexts(webhooks);
   const { dialog, open } = useChange();
-  const invalidate = useInvalidate();
+  const refresh = useRefresh();
   const navigate = useNavigate();
   const deletion = useMutation(method.deleteWebhookEndpoint, {
     onSuccess: async () => {
       await navigate({ to: "/webhooks", replace: true });
-      invalidate(method.listWebhookEndpoints);
+      refresh(method.listWebhookEndpoints);
     },
   });
   return (

@@ -2,7 +2,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
 import { type WebhookEndpoint, WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
-import { useInvalidate } from "../../session/invalidate.ts";
+import { useRefresh } from "../../session/refresh.ts";
 import { useSecretCall } from "../../session/secret-call.ts";
 import { useTexts } from "../../texts/language.tsx";
 import { webhooks } from "../../texts/webhooks.ts";
@@ -13,8 +13,8 @@ const { method } = WebhookEndpointsService;
 
 /** Returns a function that reads again what a change of an endpoint affects. */
 export function useRefreshEndpoint() {
-  const invalidate = useInvalidate();
-  return () => invalidate(method.getWebhookEndpoint, method.listWebhookEndpoints, method.listWebhookDeliveries);
+  const refresh = useRefresh();
+  return () => refresh(method.getWebhookEndpoint, method.listWebhookEndpoints, method.listWebhookDeliveries);
 }
 
 /** A button that rotates the secret of an endpoint, and its dialog, which shows the new one this once. */

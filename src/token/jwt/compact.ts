@@ -1,6 +1,7 @@
 import { MAX_CREDENTIAL_BYTES } from "../../domain/limits.ts";
-import { decodeBase64url, decodeUtf8, encodeBase64url } from "../../lib/bytes.ts";
+import { decodeBase64url, encodeBase64url } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../../lib/json.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 
 /** A decoded JWS Compact Serialization (RFC 7515 §3.1, §7.1), not yet verified. */
 export interface CompactJws {

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from "../../lib/bytes.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 import { audience, type CaveatKind, claim, type Grant, scope, time } from "./caveat-kinds.ts";
 
 /** Returns the caveats that the server mints for a grant: time, scope, the audience if it has one, then one per claim. */

@@ -1,5 +1,5 @@
-import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 import { isCount } from "../token.ts";
 
 /** The identifier of a Keyhold macaroon, which the signature covers. */

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from "../../lib/bytes.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 import { MacaroonFormatError } from "./format.ts";
 
 /** Two bytes encode lengths up to 16383, above the size limit of a macaroon. */

@@ -16,9 +16,9 @@ import {
 import type { Implementation } from "../../api/row.ts";
 import type { Call, Rpc } from "../../api/rpc.ts";
 import type { Verification } from "../../api/v2alpha1/verification.ts";
-import { decodeUtf8 } from "../../lib/bytes.ts";
 import { isJsonObject, type JsonValue, parseJson } from "../../lib/json.ts";
 import { memoizeFirst } from "../../lib/memoize.ts";
+import { decodeUtf8 } from "../../lib/utf8.ts";
 import { writeJson } from "../rest/response.ts";
 import { valueLimits } from "../wire/json/parse.ts";
 import { JSON_OPTIONS, readJsonMessage } from "../wire/json/reader.ts";

@@ -12,7 +12,7 @@ export function DisableKey({ apiKey: { keyId }, onClose }: KeyDialog) {
   const t = useTexts(keyPage);
   const names = useTexts(key);
   const refresh = useRefresh();
-  const change = useMutation(ApiKeysService.method.disableApiKey, { onSuccess: onClose, onSettled: refresh });
+  const change = useMutation(ApiKeysService.method.disableApiKey, { onSuccess: onClose, onSettled: () => refresh() });
   return (
     <ConfirmDialog
       opened
@@ -31,7 +31,7 @@ export function DisableKey({ apiKey: { keyId }, onClose }: KeyDialog) {
 export function EnableKey({ apiKey: { keyId }, onClose }: KeyDialog) {
   const t = useTexts(keyPage);
   const refresh = useRefresh();
-  const change = useMutation(ApiKeysService.method.enableApiKey, { onSuccess: onClose, onSettled: refresh });
+  const change = useMutation(ApiKeysService.method.enableApiKey, { onSuccess: onClose, onSettled: () => refresh() });
   return (
     <ConfirmDialog
       opened

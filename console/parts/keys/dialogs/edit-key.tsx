@@ -21,7 +21,7 @@ export function EditKey({ apiKey, onClose }: KeyDialog) {
   const before = valuesOf(apiKey);
   const form = useForm({ initialValues: before });
   const refresh = useRefresh();
-  const options = { onSuccess: onClose, onSettled: refresh };
+  const options = { onSuccess: onClose, onSettled: () => refresh() };
   const issued = useMutation(IssuedApiKeysService.method.updateIssuedApiKey, options);
   const imported = useMutation(ImportedApiKeysService.method.updateImportedApiKey, options);
   const { error, isPending } = apiKey.kind === KeyKind.ISSUED ? issued : imported;

@@ -13,7 +13,7 @@ export function RevokeKey({ apiKey: { keyId, name, scopes }, onClose }: KeyDialo
   const t = useTexts(keyPage);
   const names = useTexts(key);
   const refresh = useRefresh();
-  const change = useMutation(ApiKeysService.method.revokeApiKey, { onSuccess: onClose, onSettled: refresh });
+  const change = useMutation(ApiKeysService.method.revokeApiKey, { onSuccess: onClose, onSettled: () => refresh() });
   const isAdminToken = scopes.some((scope) => scope.startsWith("keyhold:"));
   const revoke = (fields: FormData) =>
     change.mutate({

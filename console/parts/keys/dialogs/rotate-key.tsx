@@ -52,7 +52,10 @@ export function RotateKey({ apiKey: { keyId }, onClose }: KeyDialog) {
 export function EndGracePeriod({ apiKey: { keyId }, onClose }: KeyDialog) {
   const t = useTexts(keyPage);
   const refresh = useRefresh();
-  const change = useMutation(IssuedApiKeysService.method.endGracePeriod, { onSuccess: onClose, onSettled: refresh });
+  const change = useMutation(IssuedApiKeysService.method.endGracePeriod, {
+    onSuccess: onClose,
+    onSettled: () => refresh(),
+  });
   return (
     <ConfirmDialog
       opened
