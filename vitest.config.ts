@@ -54,7 +54,7 @@ export default defineConfig({
     // Suites share what they import: with a worker of its own for every file, starting workers takes longer than the tests.
     isolate: false,
     maxWorkers: MAX_WORKERS,
-    // The gate sets it on a slow machine, where servers lose leases, and calls end before they are done.
+    // The gate sets it for suites with time limits, and on a slow machine, where servers lose leases, and calls end before they are done.
     retry: Number(process.env.KEYHOLD_TEST_RETRIES ?? 0),
     // They end what hangs. Seen: a machine at an eighth of the usual speed.
     testTimeout: 180_000,

@@ -8,6 +8,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     isolate: false,
     fileParallelism: false,
+    retry: Number(process.env.KEYHOLD_TEST_RETRIES ?? 0),
     testTimeout: 60_000,
     hookTimeout: 120_000,
   },

@@ -7,6 +7,8 @@ export interface Suite {
   readonly isAlone?: true;
   /** Whether the gate runs it on a slow machine, too, where it takes an hour. */
   readonly runsIfSlow?: true;
+  /** Whether its tests assert times of seconds. The gate repeats one that fails once: a machine may stand still for longer than that. */
+  readonly hasTimeLimits?: true;
   /** Whether its temporary files are in memory, if there is room. */
   readonly isInMemory?: true;
 }
@@ -51,6 +53,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:long"),
     gate: { KEYHOLD_FAULT_ROUNDS: "4", KEYHOLD_LONG_EXCEPT: RELEASE_TESTS.join(",") },
     isAlone: true,
+    hasTimeLimits: true,
   },
   {
     name: "verifications without the fast path",
@@ -91,7 +94,12 @@ export const SUITES: readonly Suite[] = [
     command: npm("test:failover"),
     gate: { KEYHOLD_FAILOVER_ONLY: "5c PgBouncer,6,7 15 s" },
   },
-  { name: "gateways in front of an application", command: npm("check:gateways"), gate: { KEYHOLD_TRAEFIK: "off" } },
+  {
+    name: "gateways in front of an application",
+    command: npm("check:gateways"),
+    gate: { KEYHOLD_TRAEFIK: "off" },
+    hasTimeLimits: true,
+  },
   { name: "model of the protocol", command: npm("model"), gate: null },
   { name: "soak", command: npm("test:soak"), gate: null },
 ];

@@ -271,7 +271,8 @@ describe.skipIf(!(await hasPgBouncer()))("behind PgBouncer (skipped unless pgbou
         const waiting = () => sql`
           SELECT FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND application_name = 'keyhold'`;
         await expect.poll(() => waiting().then(({ count }) => count)).toBe(1);
-        await sql`SELECT pg_sleep(1)`;
+        // Longer than the time limit that was left; opening a session takes at most 5 s in all.
+        await sql`SELECT pg_sleep(0.6)`;
         return { run };
       });
       expect((await run)[0]?.value).toBe(name === "lock_timeout" ? "0" : "10s");
