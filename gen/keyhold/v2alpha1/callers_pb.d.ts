@@ -5,6 +5,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import type { KeyPageSession } from "./key_pages_pb.js";
 
 /**
  * Describes the file keyhold/v2alpha1/callers.proto.
@@ -32,8 +33,8 @@ export declare const WhoAmIRequestSchema: GenMessage<WhoAmIRequest>;
  */
 export declare type WhoAmIResponse = Message<"keyhold.v2alpha1.WhoAmIResponse"> & {
   /**
-   * The caller, as in the audit log: the key_id of an admin token, the subject of an OIDC access token, or `anonymous` where the server
-   * requires no credential.
+   * The caller, as in the audit log: the key_id of an admin token, the subject of an OIDC access token, the actor_id of a session of the key
+   * page, or `anonymous` where the server requires no credential.
    *
    * @generated from field: string subject = 1;
    */
@@ -81,6 +82,13 @@ export declare type WhoAmIResponse = Message<"keyhold.v2alpha1.WhoAmIResponse"> 
    * @generated from field: repeated string permitted_rpcs = 6;
    */
   permittedRpcs: string[];
+
+  /**
+   * What the owner of keys may do. Present only for a session of the key page.
+   *
+   * @generated from field: keyhold.v2alpha1.KeyPageSession key_page_session = 8;
+   */
+  keyPageSession?: KeyPageSession | undefined;
 };
 
 /**
@@ -122,6 +130,13 @@ export enum AuthMethod {
    * @generated from enum value: AUTH_METHOD_OIDC = 3;
    */
   OIDC = 3,
+
+  /**
+   * A session of the key page, which a caller has created for the owner of keys.
+   *
+   * @generated from enum value: AUTH_METHOD_KEY_PAGE = 4;
+   */
+  KEY_PAGE = 4,
 }
 
 /**
