@@ -6,6 +6,7 @@ import { createLastUsedStore } from "../../src/postgres/keys/verification-store.
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { createAuditFeed } from "../../src/server/audit.ts";
 import { readConfig } from "../../src/server/config/config.ts";
+import { createKeyPages } from "../../src/server/key-pages.ts";
 import { openResources } from "../../src/server/resources.ts";
 import { webhooksContext } from "../../src/server/webhooks.ts";
 import { createSigning } from "../../src/signing/signing.ts";
@@ -35,6 +36,7 @@ export async function openRpcs(ifRunning: "attach" | "reject", usage?: UsageCoun
   const server = {
     auditFeed: createAuditFeed(resources),
     webhooks,
+    keyPages: createKeyPages(config, resources, null).context,
     onDenied: () => {},
     admitChange: () => {},
     isStopping: () => false,

@@ -43,6 +43,7 @@ export const CODES: Readonly<Record<ErrorCode, Code>> = {
   WEBHOOK_ENDPOINT_DISABLED: Code.FailedPrecondition,
   WEBHOOK_DELIVERY_NOT_FOUND: Code.NotFound,
   TOO_MANY_WEBHOOK_ENDPOINTS: Code.FailedPrecondition,
+  KEY_PAGES_UNAVAILABLE: Code.FailedPrecondition,
   CREDENTIAL_INVALID: Code.Unauthenticated,
   SCOPE_NOT_ALLOWED: Code.PermissionDenied,
   CLAIM_NOT_ALLOWED: Code.PermissionDenied,

@@ -10,9 +10,11 @@ import type { AuditFeed } from "../audit/feed.ts";
 import type { AuditContext } from "../audit/log.ts";
 import type { TreeContext } from "../audit/tree/tree.ts";
 import type { Policy } from "../domain/admin-scopes.ts";
+import type { KeyPagePermission } from "../domain/key-page.ts";
 import type { Principal } from "../domain/principal.ts";
 import type { Verdict } from "../domain/verdict.ts";
 import type { HmacKeysContext } from "../hashing/hmac-keys.ts";
+import type { KeyPagesContext } from "../keys/key-page.ts";
 import type { DeriveContext, KeysContext } from "../keys/ports.ts";
 import type { MaybePromise } from "../lib/maybe-promise.ts";
 import type { Jwks } from "../token/jwks.ts";
@@ -32,6 +34,7 @@ export interface ApiContext {
   readonly auditTree: TreeContext;
   readonly derive: DeriveContext;
   readonly hmacKeys: HmacKeysContext;
+  readonly keyPages: KeyPagesContext;
   readonly usage: UsageContext;
   readonly webhooks: WebhooksContext;
   readonly issuer: string;
@@ -77,6 +80,8 @@ export interface RpcRow<M extends DescMethodUnary = DescMethodUnary> {
    * as `manage HMAC keys`. Such a caller is denied whatever its scopes.
    */
   readonly unrestricted?: string;
+  /** What a session of the key page must permit for the RPC; `VIEW`: nothing. Absent: no session may call it, whatever its scopes. */
+  readonly keyPage?: KeyPagePermission | "VIEW";
   readonly idempotency: Idempotency;
   /** Largest request in bytes; 1 MiB by default. */
   readonly maxRequestBytes?: number;
@@ -128,7 +133,10 @@ export interface StreamImplementation<M extends DescMethodServerStreaming = Desc
 }
 
 /** A stream takes no share of the concurrency limit while it waits. */
-type StreamRpcRow = Pick<RpcRow, "policy" | "unrestricted" | "idempotency" | "maxRequestBytes" | "acceptsCompression">;
+type StreamRpcRow = Pick<
+  RpcRow,
+  "policy" | "unrestricted" | "keyPage" | "idempotency" | "maxRequestBytes" | "acceptsCompression"
+>;
 
 export interface StreamRow<M extends DescMethodServerStreaming = DescMethodServerStreaming> extends StreamRpcRow {
   implement(context: ApiContext): StreamHandler<M>;

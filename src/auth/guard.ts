@@ -8,6 +8,7 @@ import {
 } from "../domain/admin-scopes.ts";
 import { KeyholdError } from "../domain/errors.ts";
 import type { Identity, Principal } from "../domain/principal.ts";
+import { keyPageSessionIn } from "../keys/key-page.ts";
 import { type ClientAddressOf, clientAddressBehind } from "../lib/client-address.ts";
 import { andThen, type MaybePromise, recover } from "../lib/maybe-promise.ts";
 import { memoizable } from "../lib/memoize.ts";
@@ -44,6 +45,8 @@ export type Guard = (
 export interface GuardOptions {
   /** Authenticators, in the order in which they are tried. */
   readonly authenticators: readonly Authenticate[];
+  /** Authenticates sessions of the key page, which only the server itself puts into the header `Authorization`; none by default. */
+  readonly keyPageSessions?: Authenticate;
   /** Whether a caller without a credential may do everything: only if the operator configured it, or on loopback. */
   readonly allowUnauthenticated: boolean;
   /** Finds the client of a call that came through proxies; the peer by default. */
@@ -57,6 +60,7 @@ const unauthenticatedAdmin: Identity = memoizable({ ...anonymous, scopes: [ADMIN
 
 export function createGuard({
   authenticators,
+  keyPageSessions = () => null,
   allowUnauthenticated,
   limits = new CallLimits(),
   clientAddressOf = clientAddressBehind([]),
@@ -72,10 +76,14 @@ export function createGuard({
       () => {
         const authorization = authorizationOf(call, tokenHeaders);
         const credentialOf = acceptsBasic === true ? bearerOrPasswordOf : bearerOf;
+        const session = authorization === undefined ? undefined : keyPageSessionIn(authorization);
         const isExempt = allowUnauthenticated && (authorization === undefined || authenticators.length === 0);
-        const identity = isExempt
-          ? unauthenticatedAdmin
-          : tryEach(authenticators, credentialOf(authorization), new FromClient(call, addressOf));
+        const identity =
+          session !== undefined
+            ? tryEach([keyPageSessions], session, new FromClient(call, addressOf))
+            : isExempt
+              ? unauthenticatedAdmin
+              : tryEach(authenticators, credentialOf(authorization), new FromClient(call, addressOf));
         return andThen(identity, (identity) => admitAs(requirePermitted(identity, policy), name, call, addressOf));
       },
       (error) => {

@@ -6,6 +6,8 @@ import { isUnchanged, StaticFile } from "../lib/static-file.ts";
 /** The built files of the console, by their path below /console. */
 export interface ConsoleFiles {
   readonly page: StaticFile;
+  /** The page for the owners of keys. */
+  readonly keyPage: StaticFile;
   readonly icon: StaticFile;
   readonly assets: ReadonlyMap<string, Asset>;
 }
@@ -15,15 +17,6 @@ interface Asset {
   /** The same in Brotli (RFC 7932). */
   readonly compressed: StaticFile | undefined;
   readonly type: string;
-}
-
-/** What the page knows of the server before a person has signed in. */
-export interface PageSettings {
-  /** The prefix of issued secrets, by which the page finds keys by their last characters. */
-  readonly secretPrefix: string;
-  /** The host of the issuer at which people sign in by OpenID Connect; null: they cannot. */
-  readonly oidcIssuer: string | null;
-  readonly acceptsAdminTokens: boolean;
 }
 
 /** Where `npm ci` builds the console, and the packages have it. */
@@ -50,48 +43,55 @@ export async function findConsoleFiles(folder = FOLDER): Promise<ConsoleFiles | 
   });
   return {
     page: new StaticFile(new URL("index.html", folder)),
+    keyPage: new StaticFile(new URL("keys.html", folder)),
     icon: new StaticFile(new URL("icon.svg", folder)),
     assets: new Map(assets),
   };
 }
 
-/** Serves the files to everyone: they contain nothing of the server's data. */
-export function registerFiles(
+export interface Page {
+  readonly page: StaticFile;
+  /** What the server fills in, by the names of the placeholders `__NAME__`. */
+  readonly values: Readonly<Record<string, string>>;
+  /** Origins whose pages may frame it. */
+  readonly frameAncestors: readonly string[];
+}
+
+/** Serves a page to everyone, under each path: it contains nothing of the server's data. */
+export function registerPage(
   fastify: FastifyInstance,
-  { page, icon, assets }: ConsoleFiles,
-  { secretPrefix, oidcIssuer, acceptsAdminTokens }: PageSettings,
+  paths: readonly string[],
+  { page, values, frameAncestors }: Page,
 ): void {
-  const values: Readonly<Record<string, string>> = {
-    __PREFIX__: secretPrefix,
-    __OIDC_ISSUER__: escapeAttribute(oidcIssuer ?? ""),
-    __ADMIN_TOKENS__: String(acceptsAdminTokens),
-  };
-  /** Each page of the console is the same document, which shows the page that the path names. */
   const servePage = async (_request: FastifyRequest, reply: FastifyReply) => {
     const { bytes } = await page.read();
     const nonce = randomBytes(16).toString("base64");
-    const html = bytes.toString("utf8").replaceAll(PLACEHOLDER, (name) => values[name] ?? nonce);
+    const filled: Readonly<Record<string, string>> = { ...values, NONCE: nonce };
+    const html = bytes
+      .toString("utf8")
+      .replaceAll(PLACEHOLDER, (whole, name: string) => escapeAttribute(filled[name] ?? whole));
     return reply
       .headers({
         ...SECURITY_FIELDS,
-        "content-security-policy": contentSecurityPolicy(nonce),
+        "content-security-policy": contentSecurityPolicy(nonce, frameAncestors),
         "cache-control": "no-store",
       })
       .type("text/html; charset=utf-8")
       .send(html);
   };
-  fastify.get("/console", servePage);
-  fastify.get("/console/*", servePage);
-  // What is not a page is not answered with one.
-  for (const path of ["assets", "assets/*", "api", "api/*", "session"])
-    fastify.get(`/console/${path}`, async (_request, reply) => reply.callNotFound());
-  fastify.get("/console/icon.svg", async ({ method, headers }, reply) => {
-    const { bytes, etag } = await icon.read();
-    reply.headers({ ...SECURITY_FIELDS, etag, "cache-control": "public, max-age=3600" });
-    if (isUnchanged(method, etag, headers["if-none-match"])) return reply.code(304).send();
-    return reply.type("image/svg+xml").send(bytes);
-  });
-  fastify.get<{ Params: { name: string } }>("/console/assets/:name", async ({ headers, params }, reply) => {
+  for (const path of paths) fastify.get(path, servePage);
+}
+
+const PLACEHOLDER = /__([A-Z]+(?:_[A-Z]+)*)__/g;
+
+function escapeAttribute(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+}
+
+/** Serves what the pages load, to everyone. */
+export function registerAssets(fastify: FastifyInstance, prefix: string, { icon, assets }: ConsoleFiles): void {
+  serveImage(fastify, `${prefix}/icon.svg`, icon, "image/svg+xml");
+  fastify.get<{ Params: { name: string } }>(`${prefix}/assets/:name`, async ({ headers, params }, reply) => {
     const asset = assets.get(params.name);
     if (asset === undefined) return reply.callNotFound();
     const { file, compressed, type } = asset;
@@ -105,11 +105,19 @@ export function registerFiles(
   });
 }
 
-const PLACEHOLDER = /__(?:NONCE|PREFIX|OIDC_ISSUER|ADMIN_TOKENS)__/g;
-
-/** Hosts of URLs may contain quotes (WHATWG URL §3.2). */
-function escapeAttribute(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+/** Serves an image. As a document, an SVG image may do nothing. */
+export function serveImage(fastify: FastifyInstance, path: string, image: StaticFile, type: string): void {
+  fastify.get(path, async ({ method, headers }, reply) => {
+    const { bytes, etag } = await image.read();
+    reply.headers({
+      ...SECURITY_FIELDS,
+      etag,
+      "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+      "cache-control": "public, max-age=3600",
+    });
+    if (isUnchanged(method, etag, headers["if-none-match"])) return reply.code(304).send();
+    return reply.type(type).send(bytes);
+  });
 }
 
 /** `br` in Accept-Encoding (RFC 9110 §12.5.3), unless its weight is 0. */
@@ -129,7 +137,7 @@ const SECURITY_FIELDS = {
  * Everything from this server, and no markup from scripts (Trusted Types). Style elements of the components have the nonce of the response;
  * their attributes are set by script, which the policy does not concern.
  */
-function contentSecurityPolicy(nonce: string): string {
+function contentSecurityPolicy(nonce: string, frameAncestors: readonly string[]): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
@@ -139,7 +147,7 @@ function contentSecurityPolicy(nonce: string): string {
     "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
-    "frame-ancestors 'none'",
+    `frame-ancestors ${frameAncestors.length === 0 ? "'none'" : frameAncestors.join(" ")}`,
     "require-trusted-types-for 'script'",
     "trusted-types default",
   ].join("; ");

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { SealerOptions } from "../token/sealer.ts";
 import type { LoginAttempt, OidcClient } from "./oidc-client.ts";
 import { returnPath } from "./return-path.ts";
 import type { CookieOptions, SealedCookie } from "./sealed-cookie.ts";
@@ -12,7 +13,12 @@ export interface Login extends LoginAttempt {
 }
 
 /** The issuer returns the person by a navigation from another site, with which browsers send no cookie that is `Strict`. */
-export const LOGIN_COOKIE: CookieOptions = { name: "keyhold-login", sameSite: "Lax", lifetime: 600_000 };
+export const LOGIN_COOKIE = {
+  name: "keyhold-login",
+  sameSite: "Lax",
+  purpose: "keyhold-login",
+  lifetime: 600_000,
+} as const satisfies CookieOptions & SealerOptions;
 
 export interface OidcSignIn {
   readonly client: OidcClient;

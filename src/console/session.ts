@@ -1,3 +1,4 @@
+import type { SealerOptions } from "../token/sealer.ts";
 import type { CookieOptions } from "./sealed-cookie.ts";
 
 /**
@@ -10,4 +11,9 @@ export interface Session {
 }
 
 /** After 12 hours, a person has to sign in again. */
-export const SESSION_COOKIE: CookieOptions = { name: "keyhold-session", sameSite: "Strict", lifetime: 12 * 3_600_000 };
+export const SESSION_COOKIE = {
+  name: "keyhold-session",
+  sameSite: "Strict",
+  purpose: "keyhold-session",
+  lifetime: 12 * 3_600_000,
+} as const satisfies CookieOptions & SealerOptions;

@@ -27,6 +27,7 @@ export const ADMIN_SCOPES = [
   "keyhold:derive",
   "keyhold:audit",
   "keyhold:webhooks",
+  "keyhold:key-pages",
 ] as const;
 
 export type AdminScope = (typeof ADMIN_SCOPES)[number];
@@ -85,8 +86,10 @@ export function includesScope(scopes: readonly string[], scope: AdminScope): boo
 
 /** Reports whether a policy is for calls that change keys, or what decides over them. */
 export function isForChanges(policy: Policy): boolean {
-  return policy === ADMIN_SCOPE || policy === "keyhold:webhooks" || WRITE_PARTS.some((part) => part === policy);
+  return CHANGING_SCOPES.some((scope) => scope === policy);
 }
+
+const CHANGING_SCOPES: readonly AdminScope[] = [ADMIN_SCOPE, ...WRITE_PARTS, "keyhold:webhooks", "keyhold:key-pages"];
 
 function isWritePart(scope: AdminScope): boolean {
   return WRITE_PARTS.some((part) => part === scope);

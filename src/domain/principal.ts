@@ -1,16 +1,19 @@
 import { ADMIN_SCOPE } from "./admin-scopes.ts";
 import { KeyholdError } from "./errors.ts";
+import type { KeyPageGrant } from "./key-page.ts";
 
 /**
- * How a caller is known: by no credential, an admin token, an access token of the OIDC issuer, the secret of the key that the call is
- * about, as a gateway by its network or client certificate, or as the operator who runs a command on the database itself.
+ * How a caller is known: by no credential, an admin token, an access token of the OIDC issuer, a session of the key page, the secret of the
+ * key that the call is about, as a gateway by its network or client certificate, or as the operator who runs a command on the database itself.
  */
-export type AuthMethod = "none" | "admin-token" | "oidc" | "secret" | "network" | "mtls" | "local";
+export type AuthMethod = "none" | "admin-token" | "oidc" | "key-page" | "secret" | "network" | "mtls" | "local";
 
 /** Limits on which keys a caller may see and change, whatever its scopes. */
 export interface Restrictions {
   /** The actors whose keys the caller may handle; null: any. */
   readonly actorIds: readonly string[] | null;
+  /** What a session of the key page permits; absent for every other caller. */
+  readonly keyPage?: KeyPageGrant;
 }
 
 export const UNRESTRICTED: Restrictions = Object.freeze({ actorIds: null });
@@ -19,7 +22,7 @@ export const UNRESTRICTED: Restrictions = Object.freeze({ actorIds: null });
 export interface Identity {
   readonly subject: string;
   readonly method: AuthMethod;
-  /** The key that the caller has authenticated with. */
+  /** The key that the caller has authenticated with, or with which its session of the key page was created. */
   readonly keyId?: string;
   /** The version of the secret of that key. */
   readonly secretVersion?: number;

@@ -17,6 +17,8 @@ export function isReserved(scope: string): boolean {
 
 /** Returns the reserved scopes that a key may have for the principal to manage it; the other scopes do not matter. */
 export function manageableScopes({ method, scopes }: Principal): "all" | readonly string[] {
+  // The owner of keys manages none that has rights over Keyhold.
+  if (method === "key-page") return [];
   // The holder of a key's own secret may revoke it regardless of its scopes (`selfRevoke`).
   return method === "secret" || scopes.includes(ADMIN_SCOPE) ? "all" : withParts(scopes);
 }
@@ -74,6 +76,31 @@ export function assertExpiresWithin(
 export function assertCanGrant(key: ApiKey, grantor: Principal): void {
   assertCanManage(key, grantor);
   assertExpiresWithin(key, grantor);
+  assertAllowedScopes(key, grantor);
+}
+
+/** Requires that a key has only scopes that a session of the key page allows. */
+export function assertAllowedScopes(
+  { scopes }: Pick<ApiKey, "scopes">,
+  { restrictions: { keyPage } }: Pick<Principal, "restrictions">,
+): void {
+  const scope = keyPage && scopes.find((candidate) => !keyPage.allowedScopes.includes(candidate));
+  if (scope !== undefined) throw notPermitted(`the key page does not allow the scope ${scope}`, { scope });
+}
+
+/** Requires that a new key, created at `now` (milliseconds), has what a session of the key page may set. */
+export function assertKeyPageAllows(key: ApiKey, { restrictions: { keyPage } }: Principal, now: number): void {
+  if (keyPage === undefined) return;
+  const { metadata, rateLimits, quotas, restrictedToActorIds, expireTime } = key;
+  const others = {
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...{ rate_limits: rateLimits, quotas, restricted_to_actor_ids: restrictedToActorIds },
+  };
+  for (const [field, value] of Object.entries(others))
+    if (value !== null) throw notPermitted(`the key page does not allow ${field}`, { field });
+  const { maxTtl } = keyPage;
+  if (maxTtl === null || (expireTime !== null && expireTime.getTime() <= now + maxTtl)) return;
+  throw notPermitted(`the key page allows a ttl of at most ${maxTtl / 1000} s`, { field: "ttl" });
 }
 
 function notPermitted(message: string, metadata: Readonly<Record<string, string>>): KeyholdError {

@@ -1,7 +1,7 @@
 import { type ApiKey, type StoredKey, statusAt } from "../domain/key.ts";
 import type { Principal } from "../domain/principal.ts";
 import { isVisible } from "../domain/visibility.ts";
-import { assertCanManage, assertExpiresWithin } from "./authorization.ts";
+import { assertAllowedScopes, assertCanManage, assertExpiresWithin } from "./authorization.ts";
 import type { KeyMutation, KeyName, KeysContext } from "./ports.ts";
 import { keyError, keyNotFound } from "./rejection.ts";
 
@@ -21,6 +21,7 @@ export function assertGrantable(grantor: Principal): Check {
   return (stored, now) => {
     assertActive(stored, now);
     assertExpiresWithin(stored.key, grantor);
+    assertAllowedScopes(stored.key, grantor);
   };
 }
 

@@ -15,7 +15,7 @@ import {
 } from "../domain/rate-limit.ts";
 import { hmacSha256, type KeyRing, type ServerKey } from "../domain/server-keys.ts";
 import { equalBytes } from "../lib/bytes.ts";
-import { assertActorAllowed, assertCanGrant } from "./authorization.ts";
+import { assertActorAllowed, assertCanGrant, assertKeyPageAllows } from "./authorization.ts";
 import type { KeysContext, RequestIdentity } from "./ports.ts";
 
 /** The input of a new key, issued or imported. */
@@ -97,6 +97,7 @@ export function newStoredKey(
     adoptTime: null,
   };
   assertCanGrant(key, principal);
+  assertKeyPageAllows(key, principal, now);
   return key;
 }
 

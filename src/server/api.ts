@@ -60,7 +60,7 @@ export function createApi(
   { keys, reader, rings, hashing, audit, auditTree, actors, usage: { reader: usageReader } }: Resources,
   signing: Signing,
   context: VerifyContext,
-  server: Pick<ApiContext, "admitChange" | "auditFeed" | "webhooks" | "onDenied" | "isStopping">,
+  server: Pick<ApiContext, "admitChange" | "auditFeed" | "keyPages" | "webhooks" | "onDenied" | "isStopping">,
   usage: Pick<UsageCounter, "add"> | null = null,
 ): ApiContext {
   const { clock, random } = keys;

@@ -1,6 +1,7 @@
 import { adminTokens, oidcTokens, type VerifyToken } from "../auth/authenticators.ts";
 import type { CallLimits } from "../auth/call-limits.ts";
 import { type Authenticate, createGuard, type Guard } from "../auth/guard.ts";
+import { type KeyPageSessionsOptions, keyPageSessions } from "../auth/key-page-sessions.ts";
 import { classify } from "../credential/kinds.ts";
 import { clientAddressBehind } from "../lib/client-address.ts";
 import type { Config } from "./config/config.ts";
@@ -11,6 +12,7 @@ export async function configuredGuard(
   { keys, shapes }: Resources,
   verifyToken: VerifyToken,
   limits: CallLimits,
+  ofKeyPages: Pick<KeyPageSessionsOptions, "open" | "verifyVersion">,
 ): Promise<Guard> {
   const isAdminToken = (credential: string) => classify(credential, shapes).type === "ISSUED_API_KEY";
   const authenticators: Authenticate[] = [];
@@ -24,5 +26,6 @@ export async function configuredGuard(
   }
   const allowUnauthenticated = auth.length === 0 || auth.includes("none");
   const clientAddressOf = clientAddressBehind(trustedProxies);
-  return createGuard({ authenticators, allowUnauthenticated, clientAddressOf, limits });
+  const sessions = keyPageSessions({ ...ofKeyPages, allowUnauthenticated, clock: keys.clock });
+  return createGuard({ authenticators, keyPageSessions: sessions, allowUnauthenticated, clientAddressOf, limits });
 }

@@ -25,13 +25,15 @@ import { BodyBudget } from "../transport/wire/request-body.ts";
 import { recentCredentials } from "../verify/cache/recent-credentials.ts";
 import { ADDRESS_FORMS, createLastUsed, type LastUsed } from "../verify/last-used.ts";
 import { verify } from "../verify/verify.ts";
+import { verifyVersion } from "../verify/version.ts";
 import { createApi, createVerifyContext, reserved, strictly } from "./api.ts";
 import { createAuditFeed, startAuditJob, startExpiryJob } from "./audit.ts";
 import { configuredGuard } from "./authentication.ts";
 import type { Config } from "./config/config.ts";
-import { configuredConsole } from "./console.ts";
+import { configuredConsole, configuredFiles } from "./console.ts";
 import { gatewayOptions } from "./gateways.ts";
 import { createJobs, type Jobs } from "./jobs.ts";
+import { createKeyPages } from "./key-pages.ts";
 import { RateLimits } from "./limits.ts";
 import { Instruments, metricsOf } from "./metrics.ts";
 import { createOwnLimiters } from "./own-limits.ts";
@@ -107,7 +109,9 @@ export async function serve(
     onDenied: (caller: Principal) => meters.denials.add(caller, "NOT_PERMITTED"),
     isStopping: () => isStopping,
   };
-  const api = createApi(config, resources, signing, counted, server, usage?.counter);
+  const files = await configuredFiles(config, logger);
+  const keyPages = createKeyPages(config, resources, files);
+  const api = createApi(config, resources, signing, counted, { ...server, keyPages: keyPages.context }, usage?.counter);
   const { isCoherent } = resources.coherence;
   const reads = createReadProbe({
     run: resources.probeReads,
@@ -123,7 +127,11 @@ export async function serve(
   // Authenticating a caller is not counted as a verdict.
   const callers = { ...strict, credentials: strict.credentials && recentCredentials(strict.credentials, MAX_CALLERS) };
   const verifyToken: VerifyToken = (credential, presentation) => verify(callers, credential, "default", presentation);
-  const guard = await configuredGuard(config, resources, verifyToken, meters.limits);
+  const verifyCreator = (keyId: string, version: number) => verifyVersion(callers, keyId, version);
+  const guard = await configuredGuard(config, resources, verifyToken, meters.limits, {
+    open: (sealed) => keyPages.sessions.open(sealed),
+    verifyVersion: verifyCreator,
+  });
   const ports = await openPorts(config, {
     implementations: implementRpcs(api),
     streams: implementStreams(api),
@@ -138,7 +146,8 @@ export async function serve(
     logger,
     corsOrigins: config.corsOrigins,
     requestPolicy: requestPolicy(config),
-    console: await configuredConsole(config, resources, guard, logger),
+    console: await configuredConsole(config, resources, guard, files),
+    keyPage: keyPages.page(guard),
     fastPath: config.fastPath,
     logVerifications: config.logVerifications,
     bodyBudget: new BodyBudget(config.requestBufferBytes ?? defaultRequestBuffer(options.workers?.().configured)),

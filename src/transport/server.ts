@@ -78,7 +78,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 
 /** Creates the server of a port for gateways: their endpoints and health, and nothing else. */
 export function createGatewayServer(options: ServerOptions): Promise<FastifyInstance> {
-  return createPort({ ...options, corsOrigins: [], console: undefined }, [], { rpcs: [], streams: [], fastRpcs: [] });
+  return createPort({ ...options, corsOrigins: [], console: undefined, keyPage: undefined }, [], {
+    rpcs: [],
+    streams: [],
+    fastRpcs: [],
+  });
 }
 
 /** The API of a port. */

@@ -3,7 +3,7 @@ import cors from "@fastify/cors";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Rpc, StreamRpc } from "../api/rpc.ts";
 import type { Guard } from "../auth/guard.ts";
-import type { RegisterConsole } from "../console/console.ts";
+import type { ServeApi } from "../console/session-api.ts";
 import { registerConnect } from "./connect/register.ts";
 import type { StreamingRpc } from "./connect/streams.ts";
 import type { FastRpc } from "./fast-path/codecs.ts";
@@ -53,7 +53,9 @@ export interface TransportOptions {
   readonly counters: CallCounters;
   readonly certificate: Certificate | undefined;
   /** The console; without it its paths are unknown. */
-  readonly console?: RegisterConsole | undefined;
+  readonly console?: RegisterPage | undefined;
+  /** The page for the owners of keys, likewise. */
+  readonly keyPage?: RegisterPage | undefined;
   /** Origins of web pages whose scripts may call (CORS); empty: none. */
   readonly corsOrigins: readonly string[];
   /** Which requests are accepted by Host, Origin and proxy; null: all, because each needs a credential. */
@@ -63,6 +65,9 @@ export interface TransportOptions {
   /** Bounds the memory of incoming request bodies. */
   readonly bodyBudget: BodyBudget;
 }
+
+/** Registers a page with a session of its own, for which `serveApi` registers the RPCs. */
+export type RegisterPage = (fastify: FastifyInstance, serveApi: ServeApi) => Promise<void>;
 
 /** Creates the Fastify instance: HTTP/1.1 and HTTP/2 on one port; Connect, gRPC, gRPC-Web and REST from the same RPCs. */
 export async function createTransport(options: TransportOptions): Promise<FastifyInstance> {
@@ -101,9 +106,8 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   registerRest(fastify, routes, readBody);
   if (options.introspection !== undefined) registerIntrospection(fastify, options.introspection, readBody);
   if (options.auditTiles !== undefined) registerAuditTiles(fastify, options.auditTiles);
-  await options.console?.(fastify, (scope) =>
-    registerConnect(scope, rpcs, options.streams, options.guard, readBody, []),
-  );
+  for (const register of [options.console, options.keyPage])
+    await register?.(fastify, (scope) => registerConnect(scope, rpcs, options.streams, options.guard, readBody, []));
   return fastify;
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { attempt, KeyholdError } from "../../src/domain/errors.ts";
 import type { ApiKey } from "../../src/domain/key.ts";
+import { type KeyPageGrant, keyPageScopes } from "../../src/domain/key-page.ts";
 import type { Principal } from "../../src/domain/principal.ts";
 import { isVisible } from "../../src/domain/visibility.ts";
 import { assertCanGrant, assertCanManage, assertManageableScopes } from "../../src/keys/authorization.ts";
@@ -20,6 +21,15 @@ const BEFORE_END = new Date(END.getTime() - 1);
 const AFTER_END = new Date(END.getTime() + 1);
 
 const caller = (fields: Partial<Principal>): Principal => ({ ...operator, method: "admin-token", ...fields });
+const GRANT: KeyPageGrant = {
+  ...{
+    actorId: "own",
+    permissions: ["CREATE", "ROTATE", "REVOKE"],
+    allowedScopes: ["read"],
+    maxTtl: null,
+    returnUrl: null,
+  },
+};
 const restricted = { restrictions: { actorIds: ["own", "also own"] } };
 
 const CALLERS: Readonly<Record<string, Principal>> = {
@@ -30,6 +40,11 @@ const CALLERS: Readonly<Record<string, Principal>> = {
   "admin until END": caller({ scopes: ["keyhold:admin"], expireTime: END }),
   "admin of own": caller({ scopes: ["keyhold:admin"], ...restricted }),
   "writer of own": caller({ scopes: ["keyhold:keys.write"], ...restricted }),
+  "owner of read": caller({
+    method: "key-page",
+    scopes: keyPageScopes(GRANT),
+    restrictions: { actorIds: ["own"], keyPage: GRANT },
+  }),
 };
 
 /** A key as it is stored, with the update that is attempted. */
@@ -55,6 +70,7 @@ function adoptable(time: Date | null): NewKey {
 
 const ROWS: Readonly<Record<string, Row>> = {
   plain: { key: stored() },
+  "plain, more": { key: stored({ scopes: ["read", "write"] }) },
   foreign: { key: stored({ actorId: "foreign" }) },
   verify: { key: stored(verify) },
   "verify until END": { key: stored({ ...verify, expireTime: END }) },
@@ -80,26 +96,27 @@ const ROWS: Readonly<Record<string, Row>> = {
  * TypeScript: an `ApiKey` does not contain when it expires once it is adopted.
  */
 const TABLE = `
-                  | admin | writer | issuer | holder | admin until END | admin of own | writer of own
-plain             | grant | grant  | grant  | grant  | grant           | grant        | grant
-foreign           | grant | grant  | grant  | grant  | grant           | -            | -
-verify            | grant | grant  | see    | grant  | manage          | see          | see
-verify until END  | grant | grant  | see    | grant  | grant           | see          | see
-verify, longer    | grant | grant  | see    | grant  | manage          | see          | see
-issue only        | grant | grant  | grant  | grant  | manage          | see          | see
-unknown right     | grant | see    | see    | grant  | manage          | see          | see
-admin of anyone   | grant | see    | see    | grant  | manage          | see          | see
-admin of own      | grant | see    | see    | grant  | manage          | grant        | see
-admin of foreign  | grant | see    | see    | grant  | manage          | -            | -
-adopted until END | grant | grant  | see    | grant  | grant*          | see          | see
-adopted for ever  | grant | grant  | see    | grant  | manage          | see          | see
-plain + verify    | grant | grant  | see    | grant  | manage          | see          | see
-plain + admin     | grant | see    | see    | grant  | manage          | see          | see
-plain + write     | grant | grant  | see    | grant  | manage          | grant        | grant
-verify − verify   | grant | grant  | see    | grant  | grant           | see          | see
-verify − expiry   | grant | grant  | see    | grant  | manage          | see          | see
-verify, shortened | grant | grant  | see    | grant  | grant           | see          | see
-verify, extended  | grant | grant  | see    | grant  | manage          | see          | see`;
+                  | admin | writer | issuer | holder | admin until END | admin of own | writer of own | owner of read
+plain             | grant | grant  | grant  | grant  | grant           | grant        | grant         | grant
+plain, more       | grant | grant  | grant  | grant  | grant           | grant        | grant         | manage
+foreign           | grant | grant  | grant  | grant  | grant           | -            | -             | -
+verify            | grant | grant  | see    | grant  | manage          | see          | see           | see
+verify until END  | grant | grant  | see    | grant  | grant           | see          | see           | see
+verify, longer    | grant | grant  | see    | grant  | manage          | see          | see           | see
+issue only        | grant | grant  | grant  | grant  | manage          | see          | see           | see
+unknown right     | grant | see    | see    | grant  | manage          | see          | see           | see
+admin of anyone   | grant | see    | see    | grant  | manage          | see          | see           | see
+admin of own      | grant | see    | see    | grant  | manage          | grant        | see           | see
+admin of foreign  | grant | see    | see    | grant  | manage          | -            | -             | -
+adopted until END | grant | grant  | see    | grant  | grant*          | see          | see           | see
+adopted for ever  | grant | grant  | see    | grant  | manage          | see          | see           | see
+plain + verify    | grant | grant  | see    | grant  | manage          | see          | see           | see
+plain + admin     | grant | see    | see    | grant  | manage          | see          | see           | see
+plain + write     | grant | grant  | see    | grant  | manage          | grant        | grant         | see
+verify − verify   | grant | grant  | see    | grant  | grant           | see          | see           | see
+verify − expiry   | grant | grant  | see    | grant  | manage          | see          | see           | see
+verify, shortened | grant | grant  | see    | grant  | grant           | see          | see           | see
+verify, extended  | grant | grant  | see    | grant  | manage          | see          | see           | see`;
 
 type Level = "-" | "see" | "manage" | "grant";
 

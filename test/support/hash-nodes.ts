@@ -10,6 +10,7 @@ import { systemRandom } from "../../src/lib/random.ts";
 import { createApi, createVerifyContext } from "../../src/server/api.ts";
 import { createAuditFeed } from "../../src/server/audit.ts";
 import { toConfig } from "../../src/server/config/config.ts";
+import { createKeyPages } from "../../src/server/key-pages.ts";
 import { openResources, type Resources } from "../../src/server/resources.ts";
 import { webhooksContext } from "../../src/server/webhooks.ts";
 import { createSigning } from "../../src/signing/signing.ts";
@@ -76,6 +77,7 @@ async function openNode<H extends TestHashes | null>(
   const server = {
     auditFeed: createAuditFeed(resources),
     webhooks,
+    keyPages: createKeyPages(config, resources, null).context,
     onDenied: () => {},
     admitChange: () => {},
     isStopping: () => false,

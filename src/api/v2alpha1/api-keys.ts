@@ -126,6 +126,7 @@ export const apiKeys: ServiceRows<typeof ApiKeysService> = {
       };
     },
     policy: "keyhold:keys.revoke",
+    keyPage: "REVOKE",
     idempotency: "none",
     isReserved: true,
     keyId: (_, { keyId }) => keyId,

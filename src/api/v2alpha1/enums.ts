@@ -5,8 +5,10 @@ import {
   RevocationReason as WireRevocationReason,
 } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { TextEncoding as WireTextEncoding } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
+import { KeyPagePermission as WireKeyPagePermission } from "../../../gen/keyhold/v2alpha1/key_pages_pb.js";
 import { invalidArgument } from "../../domain/errors.ts";
 import { KEY_KINDS, type KeyKind, REVOCATION_REASONS, type RevocationReason } from "../../domain/key.ts";
+import { KEY_PAGE_PERMISSIONS, type KeyPagePermission } from "../../domain/key-page.ts";
 import { PERIODS, type Quota } from "../../domain/rate-limit.ts";
 import { HASH_ALGORITHMS, type HashAlgorithm, TEXT_ENCODINGS, type TextEncoding } from "../../domain/raw-key-hash.ts";
 
@@ -31,6 +33,10 @@ export function hashAlgorithm(wire: WireHashAlgorithm | undefined, field: string
 
 export function quotaPeriod(wire: WireQuotaPeriod, field: string): Quota["period"] {
   return nameOf(wire, PERIODS, WireQuotaPeriod, field);
+}
+
+export function keyPagePermission(wire: WireKeyPagePermission, field: string): KeyPagePermission {
+  return nameOf(wire, KEY_PAGE_PERMISSIONS, WireKeyPagePermission, field);
 }
 
 /** Returns null if no encoding is given. */

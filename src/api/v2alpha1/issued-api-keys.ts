@@ -21,6 +21,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         };
       },
     policy: "keyhold:keys.issue",
+    keyPage: "CREATE",
     idempotency: "request_id",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
   },
@@ -48,6 +49,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
         };
       },
     policy: "keyhold:keys.rotate",
+    keyPage: "ROTATE",
     idempotency: "none",
     keyId: (_, { issuedApiKey }) => issuedApiKey?.keyId,
   },
@@ -59,6 +61,7 @@ export const issuedApiKeys: ServiceRows<typeof IssuedApiKeysService> = {
       };
     },
     policy: "keyhold:keys.rotate",
+    keyPage: "ROTATE",
     idempotency: "idempotent",
     keyId: (_, { keyId }) => keyId,
   },

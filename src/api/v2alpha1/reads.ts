@@ -13,6 +13,7 @@ export function getRow<R>(kind: KeyKind | null, toResource: (key: ApiKey, now: n
       async (principal: Principal) =>
         toResource(await getKey(keys, principal, kind, keyId), keys.clock.now()),
     policy: "keyhold:keys.read",
+    keyPage: "VIEW",
     idempotency: "no side effects",
     keyId: (_: unknown, { keyId }: { readonly keyId?: string | undefined }) => keyId,
   } as const;
@@ -31,6 +32,7 @@ export function listRow<P extends object>(kind: KeyKind | null, toPage: (keys: r
         };
       },
     policy: "keyhold:keys.read",
+    keyPage: "VIEW",
     idempotency: "no side effects",
     cost: ({ pageSize }: PageRequest) => costOfItems(pageSizeOf(pageSize)),
   } as const;

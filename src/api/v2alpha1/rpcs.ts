@@ -7,12 +7,14 @@ import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_p
 import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { KeyPagesService } from "../../../gen/keyhold/v2alpha1/key_pages_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { UsageService } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { isForChanges, isPermitted } from "../../domain/admin-scopes.ts";
 import { KeyholdError } from "../../domain/errors.ts";
-import { type Principal, requireUnrestricted } from "../../domain/principal.ts";
+import { ALL_KEY_PAGE_SCOPES } from "../../domain/key-page.ts";
+import { type Principal, type Restrictions, requireUnrestricted } from "../../domain/principal.ts";
 import { andThen, type MaybePromise, recover } from "../../lib/maybe-promise.ts";
 import type {
   ApiContext,
@@ -31,6 +33,7 @@ import { callers } from "./callers.ts";
 import { hmacKeys } from "./hmac-keys.ts";
 import { importedApiKeys } from "./imported-api-keys.ts";
 import { issuedApiKeys } from "./issued-api-keys.ts";
+import { keyPages } from "./key-pages.ts";
 import { derivedKeys, selfService } from "./public.ts";
 import { usage } from "./usage.ts";
 import { webhookEndpoints } from "./webhooks.ts";
@@ -47,6 +50,7 @@ export const SERVICES = [
   ActorsService,
   WebhookEndpointsService,
   CallersService,
+  KeyPagesService,
 ] as const;
 
 const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
@@ -61,6 +65,7 @@ const ROWS: ReadonlyMap<DescMethod, RpcRow> = new Map([
   ...tableOf(ActorsService, actors),
   ...tableOf(WebhookEndpointsService, webhookEndpoints),
   ...tableOf(CallersService, callers),
+  ...tableOf(KeyPagesService, keyPages),
 ]);
 
 function tableOf<S extends DescService>({ methods }: S, rows: ServiceRows<S>): [DescMethod, RpcRow][] {
@@ -83,9 +88,19 @@ const ROWS_BY_NAME: readonly (readonly [string, RpcRow])[] = [...ROWS]
 /** Returns the names of the RPCs that a caller may call, in alphabetical order. */
 export function permittedRpcs({ scopes, restrictions }: Pick<Principal, "scopes" | "restrictions">): readonly string[] {
   const isUnrestricted = restrictions.actorIds === null;
-  return ROWS_BY_NAME.flatMap(([name, { policy, unrestricted }]) =>
-    isPermitted(scopes, policy) && (isUnrestricted || unrestricted === undefined) ? [name] : [],
+  return ROWS_BY_NAME.flatMap(([name, row]) =>
+    isPermitted(scopes, row.policy) &&
+    (isUnrestricted || row.unrestricted === undefined) &&
+    isOnKeyPage(row, restrictions)
+      ? [name]
+      : [],
   );
+}
+
+/** Returns whether a session of the key page permits an RPC; true for every other caller. */
+function isOnKeyPage({ keyPage: needed }: Pick<RpcRow, "keyPage">, { keyPage }: Restrictions): boolean {
+  if (keyPage === undefined || needed === "VIEW") return true;
+  return needed !== undefined && keyPage.permissions.includes(needed);
 }
 
 /** Implements the unary RPCs. */
@@ -93,7 +108,7 @@ export function implementRpcs(context: ApiContext): Implementation[] {
   return [...ROWS].flatMap(([method, row]) => {
     if (method.methodKind !== "unary") return [];
     const { implement, ...rest } = row as TableRow;
-    const handler = limitingChanges(requiringUnrestricted(implement(context), rest), rest, context);
+    const handler = limitingChanges(restricting(implement(context), rest), rest, context);
     // No call that may answer from the cache is denied by its handler.
     const reporting = rest.mayAnswerFromCache ? handler : reportingDenials(handler, context);
     return [{ ...rest, method: method as DescMethodUnary, handler: reporting }];
@@ -105,7 +120,7 @@ export function implementStreams(context: ApiContext): StreamImplementation[] {
   return [...ROWS].flatMap(([method, row]) => {
     if (method.methodKind !== "server_streaming") return [];
     const { implement, ...rest } = row as StreamRow;
-    const handler = reportingDenials(requiringUnrestricted(implement(context), rest), context);
+    const handler = reportingDenials(restricting(implement(context), rest), context);
     return [{ ...rest, method: method as DescMethodServerStreaming, handler }];
   });
 }
@@ -124,16 +139,21 @@ function limitingChanges(
   };
 }
 
-/** Denies calls of actor-restricted callers, after errors of the request. */
-function requiringUnrestricted<Request, Rest extends readonly unknown[], Response>(
+/** Denies calls that a row forbids to restricted callers, after errors of the request. */
+function restricting<Request, Rest extends readonly unknown[], Response>(
   handler: (request: Request) => (principal: Principal, ...rest: Rest) => MaybePromise<Response>,
-  { unrestricted }: Pick<RpcRow, "unrestricted">,
+  row: Pick<RpcRow, "policy" | "unrestricted" | "keyPage">,
 ) {
-  if (unrestricted === undefined) return handler;
+  const { policy, unrestricted } = row;
+  // No session of the key page has another scope, and those calls need not look for one.
+  if (unrestricted === undefined && !isPermitted(ALL_KEY_PAGE_SCOPES, policy)) return handler;
   return (request: Request) => {
     const execute = handler(request);
     return (principal: Principal, ...rest: Rest) => {
-      requireUnrestricted(principal, unrestricted);
+      if (!isOnKeyPage(row, principal.restrictions)) {
+        throw new KeyholdError("CALLER_NOT_PERMITTED", "the session of the key page does not permit this call");
+      }
+      if (unrestricted !== undefined) requireUnrestricted(principal, unrestricted);
       return execute(principal, ...rest);
     };
   };

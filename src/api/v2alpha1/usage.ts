@@ -25,6 +25,7 @@ export const usage: ServiceRows<typeof UsageService> = {
         };
       },
     policy,
+    keyPage: "VIEW_USAGE",
     idempotency: "no side effects",
     cost: ({ pageSize }) => costOfItems(pageSizeOf(pageSize)),
   },
@@ -48,6 +49,7 @@ export const usage: ServiceRows<typeof UsageService> = {
         };
       },
     policy,
+    keyPage: "VIEW_USAGE",
     idempotency: "no side effects",
     keyId: (_, { keyId }) => keyId,
   },

@@ -16,6 +16,7 @@ export function valuesOf(principal: Principal) {
   return {
     actorIds: restrictions.actorIds && [...restrictions.actorIds],
     manageableScopes: manageable === "all" ? null : [...manageable],
+    allowedScopes: restrictions.keyPage === undefined ? null : [...restrictions.keyPage.allowedScopes],
     endTime: expireTime,
   };
 }
@@ -26,6 +27,7 @@ type PrincipalValue = keyof ReturnType<typeof valuesOf>;
 export const PRINCIPAL = {
   actorIds: "$actorIds",
   manageableScopes: "$manageableScopes",
+  allowedScopes: "$allowedScopes",
   endTime: "$endTime",
 } as const satisfies Readonly<Record<PrincipalValue, string>>;
 
@@ -52,7 +54,8 @@ export function canManage<F>(
 
 /** The condition that the grantor may enable a holder to use the key, as it is after an update. */
 export function canGrant(newScopes: string | null = null, expireTime = FINAL_EXPIRE_TIME): string {
-  return text`${canManage(text, PRINCIPAL, newScopes)} AND ($endTime::timestamptz IS NULL OR coalesce(${expireTime} <= $endTime, false)
+  return text`${canManage(text, PRINCIPAL, newScopes)}
+    AND ($allowedScopes::text[] IS NULL OR coalesce(${newScopes}::text[], scopes) <@ $allowedScopes) AND ($endTime::timestamptz IS NULL OR coalesce(${expireTime} <= $endTime, false)
     OR NOT EXISTS (SELECT FROM unnest(coalesce(${newScopes}::text[], scopes)) AS scope WHERE ${isReserved(text)}))`;
 }
 

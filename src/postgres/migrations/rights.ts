@@ -19,6 +19,7 @@ export const RIGHTS: Readonly<Record<string, readonly string[]>> = {
   bulk_changes: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   accepted_databases: ["SELECT", "INSERT"],
   used_root_secrets: ["SELECT", "INSERT"],
+  key_page_sessions: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   webhook_endpoints: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   webhook_deliveries: ["SELECT", "INSERT", "UPDATE", "DELETE"],
   webhook_attempts: ["SELECT", "INSERT"],

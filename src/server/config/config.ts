@@ -13,6 +13,7 @@ import { toRootSecrets } from "../root-secrets/settings.ts";
 import { toClientConfig } from "./client-config.ts";
 import { toConsoleOidc } from "./console-oidc.ts";
 import { toGateways } from "./gateways.ts";
+import { publicOrigin, toKeyPages } from "./key-pages.ts";
 import { toTracing } from "./tracing.ts";
 import { unknownVariables } from "./unknown-variables.ts";
 import { toUsage } from "./usage.ts";
@@ -150,9 +151,12 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
     /** Empty if not configured; the server then listens on loopback only. */
     auth,
     oidc: toOidc(get),
-    corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map(origin),
+    corsOrigins: list(get("KEYHOLD_CORS_ORIGINS")).map((text) => origin(text, "KEYHOLD_CORS_ORIGINS")),
     hasConsole: toConsole(get("KEYHOLD_CONSOLE"), auth),
     consoleOidc: toConsoleOidc(get),
+    /** Where browsers reach the console and the key page; null: at the address of the server, if that is a loopback address. */
+    consoleOrigin: optional("KEYHOLD_CONSOLE_URL", publicOrigin),
+    keyPages: toKeyPages(get),
     /** Host names, in addition to those of the loopback, that the metrics and a service without authentication accept. */
     allowedHosts: list(get("KEYHOLD_ALLOWED_HOSTS")).map(hostName),
     /** Canonical CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
@@ -199,7 +203,7 @@ export function toConfig(environment: Environment, { withoutRootSecret = false }
 }
 
 function requireConsistent(config: Config): void {
-  const { auth, oidc, consoleOidc, host, staleGrace, cacheBytes, lifetimes, gateways, tls } = config;
+  const { auth, oidc, consoleOidc, consoleOrigin, host, staleGrace, cacheBytes, lifetimes, gateways, tls } = config;
   const { maxKeyTtl, defaultKeyTtl } = lifetimes;
   if (maxKeyTtl !== null && defaultKeyTtl !== null && defaultKeyTtl > maxKeyTtl) {
     throw invalidArgument("KEYHOLD_DEFAULT_KEY_TTL", "must not be longer than KEYHOLD_MAX_KEY_TTL");
@@ -216,7 +220,7 @@ function requireConsistent(config: Config): void {
   if (consoleOidc !== null && oidc === null) {
     throw invalidArgument("KEYHOLD_CONSOLE_OIDC_CLIENT_ID", "requires KEYHOLD_AUTH with oidc");
   }
-  if (consoleOidc !== null && consoleOidc.origin === null && !isLoopback(host)) {
+  if (consoleOidc !== null && consoleOrigin === null && !isLoopback(host)) {
     throw invalidArgument(
       "KEYHOLD_CONSOLE_URL",
       `is required with KEYHOLD_CONSOLE_OIDC_CLIENT_ID to listen on ${host}: the origin at which browsers reach the console`,

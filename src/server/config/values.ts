@@ -17,10 +17,10 @@ export function serverUrl(name: string, text: string): string {
 }
 
 /** The form that browsers send (RFC 6454 §6.2); any other would never match. */
-export function origin(text: string): string {
+export function origin(text: string, name: string): string {
   const url = URL.parse(text);
   if (url !== null && text === `${url.protocol}//${url.host}`) return text;
-  throw invalidArgument("KEYHOLD_CORS_ORIGINS", "must be comma-separated origins, such as https://app.example.com");
+  throw invalidArgument(name, "must be comma-separated origins, such as https://app.example.com");
 }
 
 /** A host name without port, or a wildcard for the names below one. */

@@ -65,6 +65,8 @@ const DEFAULTS: Config = {
   corsOrigins: [],
   hasConsole: true,
   consoleOidc: null,
+  consoleOrigin: null,
+  keyPages: { isOn: true, frameAncestors: [], name: "", logo: null, color: "" },
   allowedHosts: [],
   trustedProxies: [],
   usage: { retention: 7_776_000_000 },
@@ -161,7 +163,7 @@ const GOOD: readonly (readonly [Environment, Partial<Config>])[] = [
       },
     },
   ],
-  [CONSOLE_OIDC, { ...ON_OIDC, consoleOidc: { clientId: "c", clientSecret: null, scopes: ["openid"], origin: null } }],
+  [CONSOLE_OIDC, { ...ON_OIDC, consoleOidc: { clientId: "c", clientSecret: null, scopes: ["openid"] } }],
   [
     {
       ...{ ...CONSOLE_OIDC, KEYHOLD_HOST: "::", KEYHOLD_CONSOLE_URL: "https://keyhold.example/" },
@@ -169,10 +171,23 @@ const GOOD: readonly (readonly [Environment, Partial<Config>])[] = [
       KEYHOLD_CONSOLE_OIDC_SCOPES: "keyhold:admin, openid profile",
     },
     {
-      ...{ ...ON_OIDC, host: "::" },
+      ...{ ...ON_OIDC, host: "::", consoleOrigin: "https://keyhold.example" },
       consoleOidc: {
-        ...{ clientId: "c", clientSecret: CLIENT_SECRET, origin: "https://keyhold.example" },
+        ...{ clientId: "c", clientSecret: CLIENT_SECRET },
         scopes: ["openid", "keyhold:admin", "profile"],
+      },
+    },
+  ],
+  [
+    {
+      ...{ KEYHOLD_KEY_PAGES: "off", KEYHOLD_KEY_PAGES_NAME: " Acme ", KEYHOLD_KEY_PAGES_COLOR: "#0A84ff" },
+      KEYHOLD_KEY_PAGES_LOGO_FILE: "/etc/logo.SVG",
+      KEYHOLD_KEY_PAGES_FRAME_ANCESTORS: "https://app.example, http://localhost:3000",
+    },
+    {
+      keyPages: {
+        ...{ isOn: false, name: "Acme", color: "#0a84ff", logo: { file: "/etc/logo.SVG", type: "image/svg+xml" } },
+        frameAncestors: ["https://app.example", "http://localhost:3000"],
       },
     },
   ],
@@ -290,7 +305,11 @@ const INVALID: Readonly<Record<string, readonly string[]>> = {
   KEYHOLD_CONSOLE_OIDC_CLIENT_ID: ["console"],
   KEYHOLD_CONSOLE_OIDC_CLIENT_SECRET: [CLIENT_SECRET],
   KEYHOLD_CONSOLE_OIDC_SCOPES: ["openid"],
-  KEYHOLD_CONSOLE_URL: ["https://keyhold.example"],
+  KEYHOLD_CONSOLE_URL: ["http://keyhold.example"],
+  KEYHOLD_KEY_PAGES: ["true"],
+  KEYHOLD_KEY_PAGES_FRAME_ANCESTORS: ["app.example", "https://app.example/", "*", "https://a.example 'self'"],
+  KEYHOLD_KEY_PAGES_LOGO_FILE: ["logo.gif", "logo"],
+  KEYHOLD_KEY_PAGES_COLOR: ["blue", "#abc", "#12345g", "#123456;"],
   KEYHOLD_ROOT_SECRET: [ROOT.slice(1), "0123456".repeat(6), `${ROOT},${OTHER_ROOT}`],
   KEYHOLD_ROOT_SECRETS_RETIRED: [ROOT],
   KEYHOLD_SECRET_PREFIX: ["KH", "1kh", "kh_", "k-h", "a2345678901234567"],
