@@ -132,8 +132,9 @@ function mapCheck(field: DescField & { fieldKind: "map" }, type: FieldRules["typ
   };
 }
 
-/** The check of a text in a list or map. */
+/** The check of a text or an enum in a list or map. */
 function entryCheck(field: DescField, rules: FieldRules | undefined): Check {
+  if (field.enum && rules === undefined) return always;
   if (field.scalar !== ScalarType.STRING || rules?.required || rules?.ignore) throw unsupported(field);
   if (rules === undefined || rules.type.case === undefined) return textCheck();
   if (rules.type.case !== "string") throw unsupported(field);

@@ -15,7 +15,6 @@ export const keyPages: ServiceRows<typeof KeyPagesService> = {
     implement:
       ({ keyPages }) =>
       ({ actorId, permissions, allowedScopes, maxTtl, returnUrl }) => {
-        // An unknown one is rejected by the rules of the proto, too.
         const granted = permissions.map((permission, index) => keyPagePermission(permission, `permissions[${index}]`));
         const grant = parseKeyPageInput({ actorId, permissions: granted, allowedScopes, maxTtl, returnUrl });
         return async (principal, call) => {

@@ -5,6 +5,7 @@ import type { Examples } from "./example.ts";
 import { hmacKeyExamples } from "./hmac-keys.ts";
 import { importedExamples } from "./imported.ts";
 import { issuedExamples } from "./issued.ts";
+import { keyPageExamples } from "./key-pages.ts";
 import { keyExamples } from "./keys.ts";
 import { usageExamples } from "./usage.ts";
 import { webhookExamples } from "./webhooks.ts";
@@ -19,6 +20,7 @@ const all: Readonly<Record<string, Examples>> = {
   ...actorExamples,
   ...webhookExamples,
   ...callerExamples,
+  ...keyPageExamples,
 };
 
 /** The examples of an operation. Throws `Error` if it has none. */

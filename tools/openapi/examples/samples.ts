@@ -44,6 +44,9 @@ export const SAMPLES = {
   newWebhookEndpointId: "portal",
   unknownWebhookEndpointId: "nothing",
   webhookUrl: "https://hooks.example.com/keyhold",
+  /** A session of the key page, and the URL that opens it. */
+  keyPageSessionId: "01991f3f-2c8b-7d11-9e02-1f2e3d4c5b6a",
+  keyPageUrl: "https://keyhold.example.com/keys#eyJhbGciOiJkaXIi",
   /** Of the test event of the webhook endpoint. */
   webhookDeliveryId: "01991f3d-77bb-7c3f-a2e8-99aabbccddee",
 } as const;
