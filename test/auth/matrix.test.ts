@@ -10,6 +10,7 @@ import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.j
 import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { KeyPagePermission, KeyPagesService } from "../../gen/keyhold/v2alpha1/key_pages_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { UsageService } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
@@ -17,10 +18,13 @@ import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { parseSecretPrefix } from "../../src/credential/format.ts";
 import { issueSecret } from "../../src/credential/issued-secret.ts";
 import type { AdminScope } from "../../src/domain/admin-scopes.ts";
+import { KEY_PAGE_PERMISSIONS, type KeyPagePermission as Permission } from "../../src/domain/key-page.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
+import { keyPageAuthorization } from "../../src/keys/key-page.ts";
 import { systemRandom } from "../../src/lib/random.ts";
 import { importKey, newRawKey, table } from "../support/conformance.ts";
 import { bearer, useGuardedService } from "../support/guarded.ts";
+import { callAsPage, openKeyPage } from "../support/key-pages.ts";
 import { type CallRpc, messageJson, type Protocol, type Reply } from "../support/protocols/call.ts";
 import { grpcProtocol } from "../support/protocols/grpc.ts";
 import { hasPath, restProtocol } from "../support/protocols/rest.ts";
@@ -212,6 +216,7 @@ const ROWS: readonly Row[] = [
   ofEndpoint(webhooks.redeliverWebhook, (endpointId, deliveryId) => ({ endpointId, deliveryId })),
   ofEndpoint(webhooks.replayWebhookEvents, (endpointId) => ({ endpointId, seq: 0n })),
   row(CallersService.method.whoAmI, "any", () => ({})),
+  row(KeyPagesService.method.createKeyPageSession, "keyhold:key-pages", ({ actorId }) => ({ actorId })),
   row(SelfServiceService.method.selfRevokeApiKey, null, (target) => ({ credential: target.issued.secret })),
   row(DerivedKeysService.method.getJwks, null, () => ({})),
   row(Health.method.check, null, () => ({})),
@@ -289,6 +294,7 @@ const HIDDEN: Readonly<Record<string, object>> = {
   ListWebhookDeliveries: NOT_PERMITTED,
   RedeliverWebhook: NOT_PERMITTED,
   ReplayWebhookEvents: NOT_PERMITTED,
+  CreateKeyPageSession: NOT_ITS_ACTOR,
   WhoAmI: { ok: true, message: { actorRestricted: true, restrictedToActorIds: ["own"] } },
 };
 
@@ -312,6 +318,7 @@ const SCOPES: readonly AdminScope[] = [
   "keyhold:derive",
   "keyhold:audit",
   "keyhold:webhooks",
+  "keyhold:key-pages",
 ];
 
 const CASES = ROWS.flatMap((one) =>
@@ -493,3 +500,66 @@ describe("a caller that is restricted to an actor", () => {
     });
   });
 });
+
+describe("a session of the key page", () => {
+  /** What a session must permit for an RPC, written by hand. Every other RPC is denied. */
+  const NEEDED: Readonly<Record<string, Permission | "VIEW">> = {
+    WhoAmI: "VIEW",
+    ...{ GetApiKey: "VIEW", GetIssuedApiKey: "VIEW", GetImportedApiKey: "VIEW" },
+    ...{ ListApiKeys: "VIEW", ListIssuedApiKeys: "VIEW", ListImportedApiKeys: "VIEW" },
+    CreateIssuedApiKey: "CREATE",
+    ...{ RotateIssuedApiKey: "ROTATE", EndGracePeriod: "ROTATE" },
+    RevokeApiKey: "REVOKE",
+    ...{ QueryUsage: "VIEW_USAGE", GetKeyUsage: "VIEW_USAGE" },
+  };
+  const GRANTS: Readonly<Record<string, readonly Permission[]>> = {
+    nothing: [],
+    ...Object.fromEntries(KEY_PAGE_PERMISSIONS.map((permission) => [permission, [permission]])),
+    everything: KEY_PAGE_PERMISSIONS,
+  };
+  const sessions = new Map<string, string>();
+  beforeAll(async () => {
+    for (const [name, granted] of Object.entries(GRANTS)) {
+      const permissions = granted.map((permission) => `KEY_PAGE_PERMISSION_${permission}`);
+      sessions.set(name, await openKeyPage(suite.server.url, suite.rest, { permissions }));
+    }
+  });
+  const sealed = (name: string) => sessions.get(name) ?? "";
+  const allows = (name: string, { method }: Row) => {
+    const needed = NEEDED[method.name];
+    return needed === "VIEW" || (needed !== undefined && (GRANTS[name] ?? []).includes(needed));
+  };
+
+  test.each(table(CASES.filter(({ row }) => row.scope !== null)))("$name over $protocol", async ({ protocol, row }) => {
+    const [call, names] = [callOf(protocol), Object.keys(GRANTS)];
+    const as = (name: string) => ({ authorization: keyPageAuthorization(sealed(name)) });
+    const [target, others] = await Promise.all([newTarget(), newTarget("foreign")]);
+    const before = await storedKeys(suite.sql);
+    for (const name of names.filter((one) => !allows(one, row)))
+      expect(await row.run(call, target, as(name))).toMatchObject({ ok: false, code: "PERMISSION_DENIED" });
+    expect(await storedKeys(suite.sql)).toEqual(before);
+    for (const name of names.filter((one) => allows(one, row))) {
+      expect(await row.run(call, await newTarget(), as(name))).toMatchObject({ ok: true });
+      expect(await row.run(call, others, as(name))).toMatchObject(hiddenFromOwner(row.method.name));
+    }
+  });
+
+  test.each(table(Object.keys(GRANTS)))("that permits %s lists exactly the RPCs that are allowed", async (name) => {
+    const { body } = await callAsPage(suite.server.url, sealed(name), "CallersService/WhoAmI");
+    const allowed = ROWS.filter((one) => (one.scope === null ? one.method.parent !== Health : allows(name, one)));
+    expect(body.permitted_rpcs).toEqual(
+      allowed.map(({ method: { parent, name } }) => `${parent.typeName}/${name}`).sort(),
+    );
+    expect(body.key_page_session.permissions ?? []).toEqual(
+      (GRANTS[name] ?? []).map((one) => `KEY_PAGE_PERMISSION_${one}`),
+    );
+  });
+
+  test("has every permission of the API", () => {
+    const names = Object.values(KeyPagePermission).filter((value) => typeof value === "string");
+    expect(names).toEqual(["UNSPECIFIED", ...KEY_PAGE_PERMISSIONS]);
+  });
+});
+
+/** What the owner of keys is answered about those of another actor. */
+const hiddenFromOwner = (name: string) => (name === "WhoAmI" ? { ok: true } : (HIDDEN[name] ?? {}));

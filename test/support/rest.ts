@@ -63,6 +63,7 @@ export const paths = {
   usage: "/v2alpha1/admin/usage",
   webhookEndpoints: "/v2alpha1/admin/webhookEndpoints",
   caller: "/v2alpha1/admin/caller",
+  keyPageSessions: "/v2alpha1/admin/keyPageSessions",
   jwks: "/v2alpha1/derivedKeys/jwks.json",
 } as const;
 

@@ -164,7 +164,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
   const webhookDeliveryId = await testedEndpoint(rest, { ...WEBHOOK_ENDPOINT, url: webhookUrl });
   await rest("DELETE", `${paths.webhookEndpoints}/${newWebhookEndpointId}`);
   await putUsage(issued.keyId);
-  const { limitedActorId, unknownActorId } = SAMPLES;
+  const { limitedActorId, unknownActorId, keyPageSessionId, keyPageUrl } = SAMPLES;
   const monthly = { name: "monthly", limit: 10_000, period: "QUOTA_PERIOD_MONTH" };
   const limits = { rate_limits: [{ name: "requests", quota: 600, window: "1m" }], quotas: [monthly] };
   await rest("PATCH", `${paths.actors}/${limitedActorId}`, { actor: limits, update_mask: "rate_limits,quotas" });
@@ -182,7 +182,7 @@ async function putInPlaces(rest: RestClient): Promise<<T>(value: T) => T> {
     newSha256: randomBytes(32).toString("hex"),
     // There can be only 100.
     ...{ hmacKeyId, newHmacKeyId, unknownHmacKeyId },
-    ...{ limitedActorId, unknownActorId },
+    ...{ limitedActorId, unknownActorId, keyPageSessionId, keyPageUrl },
     ...{ webhookEndpointId, newWebhookEndpointId, unknownWebhookEndpointId, webhookUrl, webhookDeliveryId },
     ...{ issuedEventSeq: event.seq, creatorKeyId: event.caller.key_id, unknownEventSeq },
   };
