@@ -24,9 +24,19 @@ function compressed(): Plugin {
   };
 }
 
+/** Each page, with the path below which the server serves it and its files. */
+const PAGES = { "index.html": "/console", "keys.html": "/keys" } as const;
+
+const pathOf = (page: string) => PAGES[page as keyof typeof PAGES];
+
 export default defineConfig({
   root: import.meta.dirname,
   base: "/console/",
+  experimental: {
+    // A page names files below its own path. Scripts and styles name each other relatively, so that both pages can share them.
+    renderBuiltUrl: (file, { hostType, hostId }) =>
+      hostType === "html" ? `${pathOf(hostId)}/${file}` : { relative: true },
+  },
   plugins: [react(), compressed()],
   resolve: {
     alias: [
@@ -50,6 +60,9 @@ export default defineConfig({
     // Of the libraries in the built files, whose licenses require it.
     license: { fileName: "licenses.md" },
     // On a busy machine, a build that waits is no fault.
-    rolldownOptions: { checks: { bundlerTimings: false } },
+    rolldownOptions: {
+      input: Object.keys(PAGES).map((page) => join(import.meta.dirname, page)),
+      checks: { bundlerTimings: false },
+    },
   },
 });

@@ -15,6 +15,7 @@ import { Page } from "../parts/page.tsx";
 import { PageLoader } from "../parts/page-loader.tsx";
 import { Section } from "../parts/section.tsx";
 import { KeyUsage } from "../parts/usage/key-usage.tsx";
+import { UsageLink } from "../parts/usage/usage-link.tsx";
 import { useCan } from "../session/permissions.ts";
 import { keyPage } from "../texts/key-page.ts";
 import { useTexts } from "../texts/language.tsx";
@@ -59,7 +60,10 @@ function LoadedKey({ apiKey, error }: { readonly apiKey: ApiKey; readonly error:
       )}
       {can(UsageService.method.getKeyUsage) && (
         <Section title={t.usage}>
-          <KeyUsage keyId={apiKey.keyId} />
+          <KeyUsage
+            keyId={apiKey.keyId}
+            more={can(UsageService.method.queryUsage) && <UsageLink keyId={apiKey.keyId} />}
+          />
         </Section>
       )}
       {can(AuditService.method.listAuditEvents) && <AuditEvents title={t.changes} keyId={apiKey.keyId} />}

@@ -1,3 +1,4 @@
+import { useDidUpdate } from "@mantine/hooks";
 import { type ReactNode, useLayoutEffect } from "react";
 
 /**
@@ -16,4 +17,11 @@ export function ReturnFocus({ children }: { readonly children: ReactNode }) {
     };
   }, []);
   return children;
+}
+
+/** Moves the focus to the page after a change of these buttons, if the one that had it is gone. */
+export function useFocusFallback(buttons: string): void {
+  useDidUpdate(() => {
+    if (document.activeElement === document.body) document.getElementById("content")?.focus({ preventScroll: true });
+  }, [buttons]);
 }

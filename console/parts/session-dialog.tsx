@@ -1,11 +1,11 @@
-import { Button, Modal, NativeSelect, SegmentedControl, Stack, Text, useMantineColorScheme } from "@mantine/core";
+import { Button, Modal, SegmentedControl, Stack, Text, useMantineColorScheme } from "@mantine/core";
 import { AuthMethod } from "../../gen/keyhold/v2alpha1/callers_pb.js";
 import { useCaller } from "../session/permissions.ts";
 import { signOut } from "../session/sign-in.ts";
-import { LANGUAGES, type Language } from "../texts/catalogue.ts";
 import { common } from "../texts/common.ts";
-import { useLanguage, useTexts } from "../texts/language.tsx";
+import { useTexts } from "../texts/language.tsx";
 import { session } from "../texts/session.ts";
+import { LanguageSelect } from "./language-select.tsx";
 import { Time } from "./time.tsx";
 
 const SCHEMES = ["light", "dark", "auto"] as const;
@@ -15,7 +15,6 @@ export function SessionDialog({ onClose }: { readonly onClose: () => void }) {
   const t = useTexts(session);
   const { close } = useTexts(common);
   const { subject, authMethod, expireTime, actorRestricted, restrictedToActorIds } = useCaller();
-  const { language, choose } = useLanguage();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const hasSession = authMethod !== AuthMethod.NONE;
   return (
@@ -30,12 +29,7 @@ export function SessionDialog({ onClose }: { readonly onClose: () => void }) {
           </Text>
         )}
         {actorRestricted && <Text size="sm">{`${t.restricted}: ${restrictedToActorIds.join(", ")}`}</Text>}
-        <NativeSelect
-          label={t.language}
-          data={Object.entries(LANGUAGES).map(([value, label]) => ({ value, label }))}
-          value={language}
-          onChange={({ currentTarget }) => choose(currentTarget.value as Language)}
-        />
+        <LanguageSelect label={t.language} />
         <SegmentedControl
           aria-label={t.colorScheme}
           data={SCHEMES.map((value) => ({ value, label: t.schemes[value] }))}

@@ -1,7 +1,10 @@
-/** What the server writes into the page. */
-function setting(name: string): string {
+/** Returns what the document says in a `meta` element, most of it written by the server. Empty: nothing. */
+export function setting(name: string): string {
   return document.querySelector<HTMLMetaElement>(`meta[name="keyhold-${name}"]`)?.content ?? "";
 }
+
+/** The path below which the server serves this page, its session and the API for it: `/console` or `/keys`. */
+export const pagePath = setting("path");
 
 /** The first characters of the secrets that the server issues, such as `kh_v1_`. */
 export const secretHead = `${setting("secret-prefix")}_v1_`;

@@ -3,8 +3,7 @@ import { createConnectTransport } from "@connectrpc/connect-web";
 import { CallersService } from "../../gen/keyhold/v2alpha1/callers_pb.js";
 import { session } from "../texts/session.ts";
 import { queryClient } from "./query-client.ts";
-
-const SESSION = "/console/session";
+import { requestSession } from "./session-request.ts";
 
 /** Tabs of the same browser share the session. */
 const tabs = new BroadcastChannel("keyhold-session");
@@ -17,7 +16,7 @@ tabs.onmessage = () => void endQueries();
 export async function signIn(credential: string): Promise<void> {
   const headers = { authorization: `Bearer ${credential}` };
   await createClient(CallersService, createConnectTransport({ baseUrl: location.origin })).whoAmI({}, { headers });
-  await request("POST", headers);
+  await requestSession("POST", headers);
   // The failure of an earlier attempt has no meaning any more.
   if (signInError() !== null) history.replaceState(null, "", location.pathname);
   await changed();
@@ -44,16 +43,9 @@ export function signInError(): SignInFailure | null {
 
 /** Ends the session in all tabs of this browser, and leaves for the issuer if the person has to sign out there too. */
 export async function signOut(): Promise<void> {
-  const response = await request("DELETE", {});
+  const response = await requestSession("DELETE");
   await changed();
   if (response.status === 200) location.assign((await response.json()).logout_url);
-}
-
-async function request(method: "POST" | "DELETE", headers: Readonly<Record<string, string>>): Promise<Response> {
-  const response = await fetch(SESSION, { method, headers });
-  if (response.ok) return response;
-  const { error } = await response.json();
-  throw new Error(error.message);
 }
 
 async function changed(): Promise<void> {

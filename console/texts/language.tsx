@@ -13,8 +13,25 @@ const STORED = "keyhold-language";
 const isLanguage = (name: string | null): name is Language => name !== null && name in LANGUAGES;
 
 function initialLanguage(): Language {
-  const wanted = [localStorage.getItem(STORED), ...navigator.languages.map((name) => name.slice(0, 2))];
+  const wanted = [storedLanguage(), ...navigator.languages.map((name) => name.slice(0, 2))];
   return wanted.find(isLanguage) ?? "en";
+}
+
+/** In a frame, browsers may deny access to the storage by an exception. */
+function storedLanguage(): string | null {
+  try {
+    return localStorage.getItem(STORED);
+  } catch {
+    return null;
+  }
+}
+
+function storeLanguage(language: Language): void {
+  try {
+    localStorage.setItem(STORED, language);
+  } catch {
+    // The choice then lasts as long as the page.
+  }
 }
 
 /** Provides the language that was chosen in this browser before, or else the first of the browser's that the console has. */
@@ -24,7 +41,7 @@ export function LanguageProvider({ children }: { readonly children: ReactNode })
     document.documentElement.lang = language;
   }, [language]);
   const choose = (next: Language) => {
-    localStorage.setItem(STORED, next);
+    storeLanguage(next);
     setLanguage(next);
   };
   return <LanguageContext value={{ language, choose }}>{children}</LanguageContext>;

@@ -170,11 +170,11 @@ test("no file of a page, or of a part of pages, has more than 200 lines", () => 
   expect(paths(/^console\/(?:pages|parts)\//).filter((path) => lines(path) > 200)).toEqual([]);
 });
 
-test("only signing in calls the server without a stub", () => {
+test("only the begin and the end of a session call the server without a stub", () => {
   const callers = paths(/./).filter((path) =>
     /\b(?:fetch|XMLHttpRequest|EventSource|WebSocket)\(/.test(SOURCES.get(path) ?? ""),
   );
-  expect(callers).toEqual(["console/session/sign-in.ts"]);
+  expect(callers).toEqual(["console/session/session-request.ts"]);
 });
 
 /** Rules that both the server and the console apply. */

@@ -1,5 +1,4 @@
 import { Button } from "@mantine/core";
-import { useDidUpdate } from "@mantine/hooks";
 import { useState } from "react";
 import { type ApiKey, KeyKind, KeyStatus } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
@@ -9,7 +8,7 @@ import { useKeyPermissions } from "../../session/key-permissions.ts";
 import { useCan } from "../../session/permissions.ts";
 import { keyPage } from "../../texts/key-page.ts";
 import { useTexts } from "../../texts/language.tsx";
-import { ReturnFocus } from "../return-focus.tsx";
+import { ReturnFocus, useFocusFallback } from "../return-focus.tsx";
 import { DeleteKey } from "./dialogs/delete-key.tsx";
 import { DisableKey, EnableKey } from "./dialogs/disable-key.tsx";
 import { EditKey } from "./dialogs/edit-key.tsx";
@@ -33,10 +32,7 @@ export function KeyActions({ apiKey }: { readonly apiKey: ApiKey }) {
   const t = useTexts(keyPage);
   const [open, setOpen] = useState<Action | null>(null);
   const allowed = useAllowedActions(apiKey);
-  // The button that had the focus may be gone.
-  useDidUpdate(() => {
-    if (document.activeElement === document.body) document.getElementById("content")?.focus({ preventScroll: true });
-  }, [allowed.join()]);
+  useFocusFallback(allowed.join());
   const Dialog = open === null ? null : DIALOGS[open];
   return (
     <>

@@ -1,10 +1,11 @@
-import { Badge, Code, Group } from "@mantine/core";
+import { Code } from "@mantine/core";
 import type { ApiKey } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { common } from "../../texts/common.ts";
 import { key } from "../../texts/key.ts";
 import { useTexts } from "../../texts/language.tsx";
 import { Fact, Facts } from "../facts.tsx";
 import { ActorLink } from "../links.tsx";
+import { tags } from "../tags.tsx";
 import { Time } from "../time.tsx";
 
 /** What the server knows of a key. */
@@ -48,18 +49,5 @@ export function KeyFacts({ apiKey }: { readonly apiKey: ApiKey }) {
       <Fact name={t.reason}>{revocationReason !== undefined && t.reasons[revocationReason]}</Fact>
       <Fact name={t.description}>{apiKey.revocationDescription}</Fact>
     </Facts>
-  );
-}
-
-function tags(texts: readonly string[]) {
-  if (texts.length === 0) return null;
-  return (
-    <Group gap={4}>
-      {texts.map((text) => (
-        <Badge key={text} variant="default" tt="none" fw={400} maw="100%">
-          {text}
-        </Badge>
-      ))}
-    </Group>
   );
 }
