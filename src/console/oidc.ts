@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import type { SealerOptions } from "../token/sealer.ts";
 import type { LoginAttempt, OidcClient } from "./oidc-client.ts";
 import { returnPath } from "./return-path.ts";
-import type { CookieOptions, SealedCookie } from "./sealed-cookie.ts";
+import type { SealedCookie, SealedCookieOptions } from "./sealed-cookie.ts";
 import type { Session } from "./session.ts";
 import { SignInError, type SignInErrorCode } from "./sign-in-error.ts";
 
@@ -13,12 +12,7 @@ export interface Login extends LoginAttempt {
 }
 
 /** The issuer returns the person by a navigation from another site, with which browsers send no cookie that is `Strict`. */
-export const LOGIN_COOKIE = {
-  name: "keyhold-login",
-  sameSite: "Lax",
-  purpose: "keyhold-login",
-  lifetime: 600_000,
-} as const satisfies CookieOptions & SealerOptions;
+export const LOGIN_COOKIE: SealedCookieOptions = { name: "keyhold-login", sameSite: "Lax", lifetime: 600_000 };
 
 export interface OidcSignIn {
   readonly client: OidcClient;

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { KeyRing } from "../domain/server-keys.ts";
+import type { Clock } from "../lib/clock.ts";
 import { findCredential } from "../lib/request-credential.ts";
-import type { Sealer } from "../token/sealer.ts";
+import { Sealer } from "../token/sealer.ts";
 
 export interface CookieOptions {
   readonly name: string;
@@ -54,4 +56,18 @@ export class SealedCookie<T extends object> {
     const sealed = this.find(headers);
     return sealed === undefined ? undefined : this.#sealer.open(sealed);
   }
+}
+
+export interface SealedCookieOptions extends CookieOptions {
+  /** Milliseconds for which the content is accepted. */
+  readonly lifetime: number;
+}
+
+/** Returns a cookie whose name is also the purpose of its content. `keys` is the key ring "console-session". */
+export function sealedCookie<T extends object>(
+  { name, sameSite, lifetime }: SealedCookieOptions,
+  keys: KeyRing,
+  clock: Clock,
+): SealedCookie<T> {
+  return new SealedCookie({ name, sameSite }, new Sealer<T>({ purpose: name, lifetime }, keys, clock));
 }

@@ -1,5 +1,4 @@
-import type { SealerOptions } from "../token/sealer.ts";
-import type { CookieOptions } from "./sealed-cookie.ts";
+import type { SealedCookieOptions } from "./sealed-cookie.ts";
 
 /**
  * The session of a person. The guard authenticates the credential in each call, so revoking it, or its expiry, ends the session.
@@ -11,9 +10,8 @@ export interface Session {
 }
 
 /** After 12 hours, a person has to sign in again. */
-export const SESSION_COOKIE = {
+export const SESSION_COOKIE: SealedCookieOptions = {
   name: "keyhold-session",
   sameSite: "Strict",
-  purpose: "keyhold-session",
   lifetime: 12 * 3_600_000,
-} as const satisfies CookieOptions & SealerOptions;
+};

@@ -3,10 +3,9 @@ import type { Guard, GuardedRpc } from "../auth/guard.ts";
 import { registerConsole } from "../console/console.ts";
 import { type ConsoleFiles, findConsoleFiles } from "../console/files.ts";
 import { LOGIN_COOKIE, type Login, type OidcSignIn } from "../console/oidc.ts";
-import { SealedCookie } from "../console/sealed-cookie.ts";
+import { type SealedCookie, sealedCookie } from "../console/sealed-cookie.ts";
 import { SESSION_COOKIE, type Session } from "../console/session.ts";
 import { isLoopbackHost } from "../lib/host-names.ts";
-import { Sealer } from "../token/sealer.ts";
 import type { RegisterPage } from "../transport/transport.ts";
 import { RestCall } from "../transport/wire/fastify-call.ts";
 import type { Config } from "./config/config.ts";
@@ -31,12 +30,11 @@ export async function configuredConsole(
   files: ConsoleFiles | null,
 ): Promise<RegisterPage | undefined> {
   if (!config.hasConsole || files === null) return undefined;
-  const cookieOf = <T extends object>(options: typeof SESSION_COOKIE | typeof LOGIN_COOKIE) =>
-    new SealedCookie(options, new Sealer<T>(options, rings.consoleSession, keys.clock));
-  const oidc = await configuredOidc(config, cookieOf<Login>(LOGIN_COOKIE), guard);
+  const login = sealedCookie<Login>(LOGIN_COOKIE, rings.consoleSession, keys.clock);
+  const oidc = await configuredOidc(config, login, guard);
   const options = {
     files,
-    session: cookieOf<Session>(SESSION_COOKIE),
+    session: sealedCookie<Session>(SESSION_COOKIE, rings.consoleSession, keys.clock),
     settings: {
       secretPrefix: config.secretPrefix,
       oidcIssuer: oidc === undefined || config.oidc === null ? null : new URL(config.oidc.issuer).host,

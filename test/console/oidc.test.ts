@@ -3,7 +3,7 @@ import { type IncomingMessage, request } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { LOGIN_COOKIE, type Login } from "../../src/console/oidc.ts";
 import { returnPath } from "../../src/console/return-path.ts";
-import { type CookieOptions, SealedCookie } from "../../src/console/sealed-cookie.ts";
+import { type SealedCookieOptions, sealedCookie } from "../../src/console/sealed-cookie.ts";
 import { SESSION_COOKIE, type Session } from "../../src/console/session.ts";
 import { deriveKeyRing } from "../../src/domain/server-keys.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -69,8 +69,8 @@ function signOut(): Promise<Response> {
 }
 
 const ring = deriveKeyRing({ current: Buffer.from(ROOT_SECRET), retired: [] }, "console-session");
-const cookieAt = <T extends object>(options: CookieOptions, time = 0) =>
-  new SealedCookie<T>(options, ring, { now: () => systemClock.now() + time });
+const cookieAt = <T extends object>(options: SealedCookieOptions, time = 0) =>
+  sealedCookie<T>(options, ring, { now: () => systemClock.now() + time });
 /** Returns the value in a field `Set-Cookie`. */
 const valueIn = (field = "") => /=([^;]*)/.exec(field)?.[1] ?? "";
 

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { EncryptJWT, type JWTHeaderParameters, SignJWT } from "jose";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { LOGIN_COOKIE } from "../../src/console/oidc.ts";
-import { SealedCookie } from "../../src/console/sealed-cookie.ts";
+import { sealedCookie } from "../../src/console/sealed-cookie.ts";
 import { SESSION_COOKIE, type Session } from "../../src/console/session.ts";
 import { deriveKeyRing, type KeyRing, type ServerKeyLabel } from "../../src/domain/server-keys.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -461,7 +461,7 @@ describe("a sealed session", () => {
     return (expiry === null ? jwt : jwt.setExpirationTime(expiry)).encrypt(key);
   };
   const sealedAt = async (credential: string, keys = KEYS, clock = systemClock, cookie = SESSION_COOKIE) =>
-    pairOf((await new SealedCookie<Session>(cookie, keys, clock).seal({ credential })) ?? "").replace(/^[^=]*=/, "");
+    pairOf((await sealedCookie<Session>(cookie, keys, clock).seal({ credential })) ?? "").replace(/^[^=]*=/, "");
   const encode = (value: Json) => Buffer.from(JSON.stringify(value)).toString("base64url");
   const DIR = { alg: "dir", enc: "A256GCM", kid: id, typ: "keyhold-session" };
 
@@ -517,7 +517,7 @@ describe("a sealed session", () => {
   test("lasts twelve hours, and no longer than its root secret is known", async () => {
     let now = Date.now();
     const opened = (keys: KeyRing, text: string) =>
-      new SealedCookie<Session>(SESSION_COOKIE, keys, { now: () => now }).open({ cookie: `${COOKIE}=${text}` });
+      sealedCookie<Session>(SESSION_COOKIE, keys, { now: () => now }).open({ cookie: `${COOKIE}=${text}` });
     const text = await sealedAt("x");
     now += 12 * 3_600_000 - 5_000;
     expect(await opened(KEYS, text)).toEqual({ credential: "x" });

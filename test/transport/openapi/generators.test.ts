@@ -78,6 +78,7 @@ test("enums are closed in requests, without a name for no value, and open in res
     "TokenAlgorithm",
     "RevocationReason",
     ...["Revoke", "Disable", "Enable"].map((verb) => `${verb}ApiKeyBody.properties.collection`),
+    "KeyPagePermission",
   ]);
   expect(enums.filter(([, one]) => one.enum.includes(""))).toEqual([]);
   for (const required of ["TokenAlgorithm", "QuotaPeriod"])
