@@ -421,7 +421,7 @@ describe("a server", () => {
   });
 
   test("limits the changes of an owner like those of any caller, in all of their sessions together", async () => {
-    const server = await start({ KEYHOLD_CHANGE_RATE: "10" });
+    const server = await start({ KEYHOLD_CHANGE_RATE: "1" });
     const sessionOf = (actor_id: string) => openKeyPage(server.url, restClient(server), { actor_id });
     const [one, two, other] = await Promise.all(["busy", "busy", "calm"].map(sessionOf));
     const create = (sealed = "", actor_id = "busy") =>
