@@ -2,12 +2,14 @@ import { randomUUID } from "node:crypto";
 import postgres, { type Sql } from "postgres";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { FeedSession } from "../../src/cluster/change-feed.ts";
+import type { NewKeyPageSession } from "../../src/keys/key-page.ts";
 import type { BulkOperation, BulkSelection, NewBulkOperation } from "../../src/keys/ports.ts";
 import { recordExpiry } from "../../src/postgres/audit/expiry.ts";
 import { acceptDatabase } from "../../src/postgres/cluster/accepted-databases.ts";
 import { createOpenFeed } from "../../src/postgres/cluster/change-feed.ts";
 import { createRenewLease } from "../../src/postgres/cluster/leases.ts";
 import { listNodes } from "../../src/postgres/cluster/nodes.ts";
+import { createKeyPageStore } from "../../src/postgres/keys/key-page-store.ts";
 import { createFindKeys, createLastUsedStore } from "../../src/postgres/keys/verification-store.ts";
 import { FUNCTIONS, RIGHTS, readRights } from "../../src/postgres/migrations/rights.ts";
 import { listUsedRootSecrets, recordRootSecretUse } from "../../src/postgres/signing/root-secret-use.ts";
@@ -261,6 +263,10 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
     createFindKeys(resources.database, anyServer)([{ keyId: null, digests: [Buffer.alloc(32)] }]),
   "SELECT on accepted_databases": () => feed(async () => undefined),
   "INSERT on accepted_databases": () => acceptDatabase(resources.database),
+  "SELECT on key_page_sessions": () => keyPages().open(randomUUID(), operator),
+  "INSERT on key_page_sessions": () => keyPages().add(keyPageSession(), operator),
+  "UPDATE on key_page_sessions": () => keyPages().open(randomUUID(), operator),
+  "DELETE on key_page_sessions": () => keyPages().add(keyPageSession(), operator),
   "SELECT on webhook_endpoints": () => endpoints().list(),
   "INSERT on webhook_endpoints": () => endpoints().add(ENDPOINT, operator),
   "UPDATE on webhook_endpoints": () => endpoints().update("h", {}, NOW, operator),
@@ -297,6 +303,13 @@ const NEEDED: Readonly<Record<string, () => Promise<unknown>>> = {
 };
 
 const tree = () => resources.auditTree.store;
+
+const keyPages = () => createKeyPageStore(resources.database);
+
+const keyPageSession = (): NewKeyPageSession => ({
+  ...{ sessionId: randomUUID(), expireTime: new Date() },
+  grant: { actorId: "a", permissions: [], allowedScopes: [], maxTtl: null, returnUrl: null },
+});
 
 const TREE_KEY = { verifierKey: "a log+00000000+AA", wrapped: Buffer.alloc(1), wrapKeyId: "a server key" };
 
