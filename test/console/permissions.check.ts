@@ -73,6 +73,9 @@ const CALLERS: readonly Caller[] = [
   { scopes: ["keyhold:admin"], expires: true },
 ];
 
+/** Only every so many callers are tested; the first is `keyhold:admin`. */
+const EVERY = Number(process.env.KEYHOLD_CONSOLE_EVERY ?? 1);
+
 function isPermitted({ scopes, isRestricted = false }: Caller, rpc: Rpc): boolean {
   if (isRestricted && /Hmac|Audit|Webhook/.test(rpc)) return false;
   const scope = SCOPES[rpc];
@@ -318,7 +321,7 @@ async function walk(steps: readonly Step[]) {
   return found;
 }
 
-const CASES = CALLERS.map((caller) => {
+const CASES = CALLERS.filter((_, place) => place % EVERY === 0).map((caller) => {
   const suffixes = [caller.isRestricted && ", restricted", caller.expires && ", expiring"];
   return { caller, name: [caller.scopes.join(" and "), ...suffixes].filter(Boolean).join("") };
 });

@@ -4,6 +4,7 @@ import { defineConfig } from "vitest/config";
  * `npm run check:console` drives the console in Chromium, which the machine must have. `npm ci` has built the console.
  *
  * KEYHOLD_CONSOLE_EXCEPT  files that it leaves out, separated by commas
+ * KEYHOLD_CONSOLE_EVERY   of callers with different rights, only every so many; default 1: all
  */
 export default defineConfig({
   test: {

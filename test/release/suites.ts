@@ -78,6 +78,7 @@ export const SUITES: readonly Suite[] = [
     name: "console in a browser",
     command: npm("check:console"),
     gate: {
+      KEYHOLD_CONSOLE_EVERY: "3",
       KEYHOLD_CONSOLE_EXCEPT: ["screenshots", "keyboard", "load"]
         .map((name) => `test/console/${name}.check.ts`)
         .join(","),
