@@ -8,7 +8,6 @@ import { PreviousSecrets } from "../parts/keys/previous-secrets.tsx";
 import { StatusBadge } from "../parts/keys/status-badge.tsx";
 import { tags } from "../parts/tags.tsx";
 import { Time } from "../parts/time.tsx";
-import { useCan } from "../session/permissions.ts";
 import { common } from "../texts/common.ts";
 import { key } from "../texts/key.ts";
 import { keyPage } from "../texts/key-page.ts";
@@ -26,12 +25,11 @@ const WHY = {
 /** A key of the owner: what it is, whether it is accepted, and what can be done with it. */
 export function KeyCard({ apiKey }: { readonly apiKey: ApiKey }) {
   const t = useTexts(ownerPage);
-  const can = useCan();
   const id = useId();
   const { keyId, name, status } = apiKey;
   const why = WHY[status as keyof typeof WHY];
   return (
-    <Paper component="article" withBorder p="md" aria-labelledby={id}>
+    <Paper component="article" className="key-card" withBorder p="md" aria-labelledby={id}>
       <Stack gap="sm">
         <Group gap="xs" justify="space-between">
           <Title order={2} size="h4" id={id} className="breakable">
@@ -42,8 +40,9 @@ export function KeyCard({ apiKey }: { readonly apiKey: ApiKey }) {
         {why !== undefined && <Text size="sm">{t.why[why]}</Text>}
         <OwnedKeyFacts apiKey={apiKey} />
         {apiKey.previousSecrets.length > 0 && <OldSecrets apiKey={apiKey} />}
-        <KeyButtons apiKey={apiKey} />
-        {can("UsageService/GetKeyUsage") && <KeyUsagePanel keyId={keyId} name={name} />}
+        <KeyUsagePanel keyId={keyId} name={name}>
+          <KeyButtons apiKey={apiKey} />
+        </KeyUsagePanel>
       </Stack>
     </Paper>
   );
