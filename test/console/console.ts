@@ -86,7 +86,8 @@ export function useConsole(environment?: () => Record<string, string>): ConsoleS
 /** Begins a session as the page for signing in does. */
 async function beginSession(context: BrowserContext, url: string, token: string): Promise<void> {
   const page = await context.newPage();
-  await page.goto(`${url}/console/icon.svg`);
+  // A document of this origin whose policy permits calls.
+  await page.goto(`${url}/health/alive`);
   const status = await page.evaluate(async (credential) => {
     const headers = { authorization: `Bearer ${credential}` };
     return (await fetch("/console/session", { method: "POST", headers })).status;
