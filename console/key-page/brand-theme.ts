@@ -31,7 +31,8 @@ export function brandTheme(color: string | null): Branded {
       autoContrast: true,
       luminanceThreshold: SAME_CONTRAST,
       colors: { brand: [color, color, color, color, color, color, color, color, hover, color] },
-      components: { Checkbox: { defaultProps: { color: "brand" } } },
+      // Without a color, they have that of outlines.
+      components: { Button: { defaultProps: { color: "brand" } }, Checkbox: { defaultProps: { color: "brand" } } },
     }),
     cssVariables: (merged) => {
       const { variables, light, dark } = cssVariables(merged);

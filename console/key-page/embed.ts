@@ -17,7 +17,9 @@ export function reportHeight(): void {
   const { documentElement } = document;
   documentElement.classList.add("embedded");
   const observer = new ResizeObserver(() => {
-    post({ type: "keyhold-key-page:height", height: Math.ceil(documentElement.getBoundingClientRect().height) });
+    const height = Math.ceil(documentElement.getBoundingClientRect().height);
+    // Before anything is shown, the frame stays as it is.
+    if (height > 0) post({ type: "keyhold-key-page:height", height });
   });
   observer.observe(documentElement);
   for (const type of ["focusin", "pointerdown"]) document.addEventListener(type, placeDialogs, { passive: true });

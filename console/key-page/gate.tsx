@@ -9,21 +9,21 @@ import { PageLoader } from "../parts/page-loader.tsx";
 import { CallerContext } from "../session/permissions.ts";
 import { refreshSession } from "../session/query-client.ts";
 import { EndedPage } from "./ended-page.tsx";
-import { type LinkResult, openLink } from "./link.ts";
+import type { LinkResult } from "./link.ts";
 
 interface Props {
-  /** Null: the page was opened without a link. */
-  readonly token: string | null;
+  /** The attempt that began when the page was loaded. */
+  readonly first: Promise<LinkResult>;
   readonly children: ReactNode;
 }
 
-/** Opens the link, and then shows the page. Suspends meanwhile. `first`: the attempt that began when the page was loaded. */
-export function LinkGate({ token, first, children }: Props & { readonly first: Promise<LinkResult> }) {
+/** Shows the page once the link is open. Suspends until then. */
+export function LinkGate({ first, children }: Props) {
   const [attempt, setAttempt] = useState(first);
   const result = use(attempt);
   if (result.state === "rejected") return <EndedPage reason="rejected" />;
   if (result.state !== "failed") return <OwnerGate wasOpened={result.state === "opened"}>{children}</OwnerGate>;
-  return <Failed error={result.error} onRetry={() => setAttempt(openLink(token))} />;
+  return <Failed error={result.error} onRetry={() => setAttempt(result.retry())} />;
 }
 
 /** Shows the page to an owner with a session. */

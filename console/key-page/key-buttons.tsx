@@ -1,4 +1,4 @@
-import { Button, Group } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import type { ApiKey } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ReturnFocus, useFocusFallback } from "../parts/return-focus.tsx";
@@ -23,22 +23,17 @@ export function KeyButtons({ apiKey }: { readonly apiKey: ApiKey }) {
   const Dialog = open === null ? null : DIALOGS[open];
   return (
     <>
-      {actions.length > 0 && (
-        <Group gap="xs">
-          {actions.map((action) => (
-            <Button
-              key={action}
-              size="compact-sm"
-              variant={action === "revoke" ? "filled" : "default"}
-              color={action === "revoke" ? "red.9" : undefined}
-              aria-label={`${t[action]}: ${apiKey.name}`}
-              onClick={() => setOpen(action)}
-            >
-              {t[action]}
-            </Button>
-          ))}
-        </Group>
-      )}
+      {actions.map((action) => (
+        <Button
+          key={action}
+          size="compact-sm"
+          variant="default"
+          aria-label={`${t[action]}: ${apiKey.name}`}
+          onClick={() => setOpen(action)}
+        >
+          {t[action]}
+        </Button>
+      ))}
       {Dialog !== null && (
         <ReturnFocus>
           <Suspense>

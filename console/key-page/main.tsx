@@ -21,8 +21,7 @@ import { LinkGate } from "./gate.tsx";
 import { openLink, takeToken } from "./link.ts";
 import { OwnerPage } from "./owner-page.tsx";
 
-const token = takeToken();
-const opening = openLink(token);
+const opening = openLink(takeToken());
 
 // Another link in the address of the same page does not load it again.
 window.addEventListener("hashchange", () => {
@@ -53,7 +52,7 @@ createRoot(root).render(
           <QueryClientProvider client={queryClient}>
             <ErrorBoundary fallback={<Crashed />}>
               <Suspense fallback={<PageLoader />}>
-                <LinkGate token={token} first={opening}>
+                <LinkGate first={opening}>
                   <OwnerPage />
                 </LinkGate>
               </Suspense>
