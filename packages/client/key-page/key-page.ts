@@ -89,10 +89,10 @@ export function defineKeyPage(name = "keyhold-key-page"): void {
       this.#frame?.remove();
       this.#frame = undefined;
       if (this.src === "") return;
-      const url = new URL(this.src);
-      // The message must not contain the URL, which is a credential.
-      if (!/^https?:$/.test(url.protocol))
-        throw new TypeError(`<${name}>: src must be http or https, not ${url.protocol}`);
+      // The message does not contain the URL, which is a credential.
+      const url = URL.canParse(this.src) ? new URL(this.src) : null;
+      if (url === null || !/^https?:$/.test(url.protocol))
+        throw new TypeError(`src of <${name}> must be an absolute http or https URL`);
       if (this.#wasLoaded) url.hash = "";
       const frame = document.createElement("iframe");
       Object.assign(frame, {
