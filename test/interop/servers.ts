@@ -53,6 +53,7 @@ async function start(
     KEYHOLD_DATA_DIR: join(dir, "data"),
     KEYHOLD_AUTH: "admin-token",
     KEYHOLD_CORS_ORIGINS: Object.values(pages).join(),
+    KEYHOLD_KEY_PAGES_FRAME_ANCESTORS: pages.example,
     ...settings,
   };
   const serving = await serve(environment);
