@@ -8,7 +8,7 @@ const ACTION_TIMEOUT = 120_000;
 
 /** Starts an application that embeds the key page, and creates a key in Chromium, also after the end of a session. */
 export async function checkKeyPage(name: string, script: string, cwd: string, { env }: Server): Promise<Check> {
-  const url = String(env.KEYHOLD_EXAMPLE_ORIGIN);
+  const url = String(env.KEYHOLD_EMBEDDING_ORIGIN);
   const service = { script, cwd, env: { ...env, PORT: new URL(url).port }, url };
   const comment = await whileServing(service, () => createInSessions(url)).catch(String);
   return { name: `example ${name}: an owner creates keys`, holds: comment === "", comment };
