@@ -7,6 +7,7 @@ import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.j
 import { HmacKeysService } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { KeyPagesService } from "../../gen/keyhold/v2alpha1/key_pages_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { UsageService } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
@@ -48,6 +49,7 @@ export interface KeyholdClient {
   readonly usage: Client<typeof UsageService>;
   readonly actors: Client<typeof ActorsService>;
   readonly webhookEndpoints: Client<typeof WebhookEndpointsService>;
+  readonly keyPages: Client<typeof KeyPagesService>;
   readonly callers: Client<typeof CallersService>;
 }
 
@@ -74,6 +76,7 @@ export function createKeyholdClient(options: KeyholdClientOptions): KeyholdClien
     usage: createClient(UsageService, transport),
     actors: createClient(ActorsService, transport),
     webhookEndpoints: createClient(WebhookEndpointsService, transport),
+    keyPages: createClient(KeyPagesService, transport),
     callers: createClient(CallersService, transport),
   };
 }

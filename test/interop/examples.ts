@@ -5,6 +5,7 @@ import { cargoTarget } from "../support/programs/caches.ts";
 import { run } from "../support/programs/run.ts";
 import { checkWatchers } from "./audit-watchers.ts";
 import { drivePage } from "./example-page.ts";
+import { checkKeyPage } from "./key-page-example.ts";
 import { checkProtectedService } from "./protected-service.ts";
 import { checkResourceServer } from "./resource-server.ts";
 import type { Server } from "./servers.ts";
@@ -32,6 +33,7 @@ export const EXAMPLE_PROGRAMS: readonly Example[] = [
   { name: "curl", needs: ["bash", "curl"] },
   { name: "go", needs: ["bash", "go"] },
   { name: "java", needs: ["bash", "javac", "mvn"] },
+  { name: "key-page", needs: ["bash", "chromium"] },
   { name: "python", needs: ["bash", "python3"] },
   { name: "rust", needs: ["bash", "cargo"] },
   { name: "spring", needs: ["bash", "javac", "mvn"] },
@@ -45,7 +47,8 @@ export const EXAMPLE_PROGRAMS: readonly Example[] = [
  * Runs the commands of an example's README unchanged, in its folder. A block `sh service` starts a web service that is protected by
  * Keyhold (`protected-service.ts`), `sh jwt service` one that verifies JWTs of ES256 offline (`resource-server.ts`), and `sh page` a page
  * for browsers, which does what the other programs do (`example-page.ts`). Each block `sh receiver` starts a receiver of webhooks, and `sh watcher` one of the
- * audit log. `sh usage page` starts a page with the usage of a customer.
+ * audit log. `sh usage page` starts a page with the usage of a customer, and `sh key page` an application that embeds the key page
+ * (`key-page-example.ts`).
  */
 export async function runExample({ name }: Example, live: Server, es256: Server): Promise<readonly Check[]> {
   const server = { ...live, env: { CARGO_TARGET_DIR: cargoTarget, ...live.env } };
@@ -54,12 +57,13 @@ export async function runExample({ name }: Example, live: Server, es256: Server)
   const commands = scriptOf(readme, "sh");
   const page = scriptOf(readme, "sh page");
   const usagePage = scriptOf(readme, "sh usage page");
+  const keyPage = scriptOf(readme, "sh key page");
   const service = scriptOf(readme, "sh service");
   const jwtService = scriptOf(readme, "sh jwt service");
   const receivers = blocksOf(readme, "sh receiver");
   const watchers = blocksOf(readme, "sh watcher");
   if (
-    [commands, page, usagePage, service, jwtService].every((script) => script === null) &&
+    [commands, page, usagePage, keyPage, service, jwtService].every((script) => script === null) &&
     [...receivers, ...watchers].length === 0
   )
     throw new Error(`examples/${name}/README.md has no commands`);
@@ -67,6 +71,7 @@ export async function runExample({ name }: Example, live: Server, es256: Server)
     ...(commands === null ? [] : [await runCommands(name, commands, cwd, server)]),
     ...(page === null ? [] : [await runPage(name, page, cwd, server)]),
     ...(usagePage === null ? [] : [await checkUsagePage(name, usagePage, cwd, server)]),
+    ...(keyPage === null ? [] : [await checkKeyPage(name, keyPage, cwd, server)]),
     ...(service === null ? [] : await checkProtectedService(`example ${name}`, service, cwd, server)),
     ...(jwtService === null ? [] : await checkResourceServer(`example ${name}`, jwtService, cwd, es256)),
     ...(await Array.fromAsync(receivers, (script) => checkReceiver(`set -euo pipefail\n${script}`, cwd))).flat(),

@@ -49,10 +49,12 @@ async function start(
   await mkdir(dir);
   await chmod(dir, 0o711);
   const pages = { suite: `http://page.localhost:${await freePort()}`, example: `http://localhost:${await freePort()}` };
+  const embedding = `http://localhost:${await freePort()}`;
   const environment = {
     KEYHOLD_DATA_DIR: join(dir, "data"),
     KEYHOLD_AUTH: "admin-token",
     KEYHOLD_CORS_ORIGINS: Object.values(pages).join(),
+    KEYHOLD_KEY_PAGES_FRAME_ANCESTORS: embedding,
     ...settings,
   };
   const serving = await serve(environment);
@@ -73,6 +75,8 @@ async function start(
     /** Allowed for pages: of the suite `browser`, and of an example. */
     KEYHOLD_PAGE_ORIGIN: pages.suite,
     KEYHOLD_EXAMPLE_ORIGIN: pages.example,
+    /** May embed the key page. */
+    KEYHOLD_EMBEDDING_ORIGIN: embedding,
     /** The algorithm that clients must find in JWTs and in the key set. */
     KEYHOLD_SIGNING_ALGORITHM: settings.KEYHOLD_SIGNING_ALGORITHM,
   };

@@ -28,8 +28,8 @@ test("the package has only what its users need", () => {
     (file) => !/^(?:dist|gen\/(?:google\/rpc|keyhold))\/.*\.(?:js|d\.ts)$/.test(file),
   );
   expect(others.sort()).toEqual(["LICENSE", "README.md", "package.json"]);
-  const folders = new Set(project.files.flatMap((file) => /^dist\/(\w+)\//.exec(file)?.[1] ?? []));
-  expect([...folders].sort()).toEqual(["client", "domain", "lib", "token", "verifier"]);
+  const folders = new Set(project.files.flatMap((file) => /^dist\/([\w-]+)\//.exec(file)?.[1] ?? []));
+  expect([...folders].sort()).toEqual(["client", "domain", "key-page", "lib", "token", "verifier"]);
   expect(readFileSync(join(project.path, "node_modules/@keyhold/client/LICENSE"), "utf8")).toBe(
     readFileSync(join(ROOT, "LICENSE"), "utf8"),
   );
@@ -72,6 +72,7 @@ test("the sizes in the docs are true, within 10 % or 1 KB", async () => {
     "The package": [project.unpackedSize, project.size],
     "Script of a page that calls Keyhold": await bundle("online-page.js"),
     "Script of a page that verifies JWTs offline": await bundle("offline-page.js"),
+    "Script of a page that embeds the key page": await bundle("embedding-page.js"),
   };
   for (const [row, bytes] of Object.entries(sizes)) {
     const found = bytes.map((one) => Math.round(one / 1000));

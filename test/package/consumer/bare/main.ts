@@ -1,8 +1,11 @@
 import { createKeyholdClient, errorReason, IssuedApiKeysService, TokenAlgorithm } from "@keyhold/client";
+import { defineKeyPage } from "@keyhold/client/key-page";
 import { createKeyVerifier, createTokenVerifier } from "@keyhold/client/verifier";
 
 /** A program of a user who has installed only the package. Returns its results. */
 export async function main(baseUrl: string): Promise<object> {
+  // Nothing without a DOM, as in server-side rendering.
+  defineKeyPage();
   const client = createKeyholdClient({ baseUrl });
   const { secret = "", issuedApiKey } = await client.issuedApiKeys.createIssuedApiKey({
     name: "packed",

@@ -1,0 +1,2 @@
+// Only in this repository: selects the source of @keyhold/client.
+export default { resolve: { conditions: ["keyhold-source", "module", "browser"] } };
