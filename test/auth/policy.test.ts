@@ -112,18 +112,18 @@ test("a stream passes the guard like every other call", async () => {
 test("the README lists every Keyhold scope", () => {
   const read = (file: string) => readFileSync(resolve(import.meta.dirname, "../..", file), "utf8");
   const named = (file: string) =>
-    [...new Set(read(file).match(/keyhold:(?:admin|[a-z]+(?:\.[a-z]+)?)\b(?!\/)/g))].sort();
+    [...new Set(read(file).match(/keyhold:(?:admin|[a-z-]+(?:\.[a-z]+)?)\b(?!\/)/g))].sort();
   expect(named("README.md")).toEqual([...ADMIN_SCOPES].sort());
 });
 
 test("the page on authentication lists each scope with the RPCs that need it", () => {
   const page = readFileSync(resolve(import.meta.dirname, "../../docs/admin-authentication.md"), "utf8");
-  const rows = [...page.matchAll(/^\| `(keyhold:[a-z.]+)` \| [^|]+ \|([^|]*)\|$/gm)];
+  const rows = [...page.matchAll(/^\| `(keyhold:[a-z.-]+)` \| [^|]+ \|([^|]*)\|$/gm)];
   const listed = rows.map(([, scope, rpcs = ""]) => [
     scope,
     (
       rpcs.match(
-        /\w*[a-z]Api\w+|\w+(?:HmacKey|AuditEvent)s?|\w+Audit(?:Events?|Checkpoint|Proof)|\w+Webhook\w*|DeriveToken|StreamVerify|\w+Usage|\w+Quota|\w+Actors?\b|EndGracePeriod/g,
+        /\w*[a-z]Api\w+|\w+(?:HmacKey|AuditEvent)s?|\w+Audit(?:Events?|Checkpoint|Proof)|\w+Webhook\w*|DeriveToken|StreamVerify|\w+Usage|\w+Quota|\w+Actors?\b|EndGracePeriod|\w+KeyPageSession/g,
       ) ?? []
     ).sort(),
   ]);

@@ -169,6 +169,11 @@ const CALLS = table<Row>([
     { repeats: false },
   ),
   ...rows(
+    nothing,
+    { createKeyPageSession: () => client.keyPages.createKeyPageSession({ actorId: "one" }) },
+    { repeats: false },
+  ),
+  ...rows(
     () => client.hmacKeys.createHmacKey(anHmacKey(randomUUID())),
     { deleteHmacKey: ({ hmacKeyId }) => client.hmacKeys.deleteHmacKey({ hmacKeyId }) },
     { reason: "HMAC_KEY_NOT_FOUND" },

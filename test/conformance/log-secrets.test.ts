@@ -402,7 +402,7 @@ test("no span contains a secret", () => {
 
 /** Whether calls of an RPC may concern one key; a batch import of one item does. */
 const isAboutOne = (name: string) =>
-  !/^(List|BatchVerify|Bulk|GetJwks|QueryUsage|WhoAmI)|HmacKey|Actor|Audit|Webhook/.test(name);
+  !/^(List|BatchVerify|Bulk|GetJwks|QueryUsage|WhoAmI|CreateKeyPageSession)|HmacKey|Actor|Audit|Webhook/.test(name);
 
 const VERDICTS = ["INSUFFICIENT_SCOPE", "VALID", "INVALID_FORMAT", "SIGNATURE_INVALID", "NOT_FOUND", "REVOKED"];
 

@@ -129,6 +129,10 @@ const SAMPLES: Readonly<Record<string, (target: CallTarget) => JsonObject>> = {
   RedeliverWebhook: ({ issuedKeyId }) => ({ endpoint_id: "hooks", delivery_id: issuedKeyId }),
   ReplayWebhookEvents: () => ({ endpoint_id: "hooks", seq: "0" }),
   WhoAmI: () => ({}),
+  CreateKeyPageSession: () => ({
+    ...{ actor_id: "actor", permissions: ["KEY_PAGE_PERMISSION_CREATE"], allowed_scopes: SCOPES, max_ttl: "1h" },
+    return_url: "https://app.invalid",
+  }),
 };
 
 function importOf(mark: string, suffix: string): JsonObject {
