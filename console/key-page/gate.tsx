@@ -1,15 +1,17 @@
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { useQuery } from "@connectrpc/connect-query";
-import { Box } from "@mantine/core";
 import { type ReactNode, use, useEffect, useState } from "react";
 import { CallersService, type WhoAmIResponse } from "../../gen/keyhold/v2alpha1/callers_pb.js";
 import { ErrorAlert } from "../parts/error-alert.tsx";
 import { PageLoader } from "../parts/page-loader.tsx";
 import { CallerContext } from "../session/permissions.ts";
 import { refreshSession } from "../session/query-client.ts";
+import { useTexts } from "../texts/language.tsx";
+import { ownerPage } from "../texts/owner-page.ts";
 import { EndedPage } from "./ended-page.tsx";
 import type { LinkResult } from "./link.ts";
+import { MessagePage } from "./message-page.tsx";
 
 interface Props {
   /** The attempt that began when the page was loaded. */
@@ -52,8 +54,8 @@ function useEndOf(caller: WhoAmIResponse | undefined): void {
 
 function Failed({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
   return (
-    <Box component="main" p="md">
+    <MessagePage title={useTexts(ownerPage).title}>
       <ErrorAlert error={error} onRetry={onRetry} />
-    </Box>
+    </MessagePage>
   );
 }

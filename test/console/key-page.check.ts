@@ -1,5 +1,5 @@
 import { createServer } from "node:http";
-import type { FrameLocator, Page } from "playwright-core";
+import type { FrameLocator, Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { succeeded } from "../support/conformance.ts";
 import { listenLocally } from "../support/listen.ts";
@@ -197,6 +197,57 @@ test("the session ends when its creator is revoked", async () => {
   await button(page, "Create key").click();
   await heading(page, "Your session has ended").waitFor();
   await page.getByRole("link", { name: "Back to app.example" }).waitFor();
+});
+
+/** Opens a link in a browser whose requests are intercepted. */
+async function openWith(
+  link: string,
+  path: string,
+  handle: (route: Route, count: number) => Promise<void>,
+): Promise<Page> {
+  const other = await suite.visit({ token: null }, `${suite.server.url}/keys/icon.svg`);
+  let count = 0;
+  await other.context().route(`**/keys/${path}`, (route) => handle(route, count++));
+  return suite.openTab(other, link);
+}
+
+const WHO_AM_I = "api/keyhold.v2alpha1.CallersService/WhoAmI";
+
+const noSession = (route: Route) =>
+  route.fulfill({
+    ...{ status: 401, headers: { "x-keyhold-session": "none" } },
+    json: { code: "unauthenticated", message: "there is no session" },
+  });
+
+test("a link is tried again after a failure, and opens the page once the server answers", async () => {
+  suite.expectMessages(/Failed to load resource/);
+  const link = await linkOf({ actor: "owner_10" });
+  const page = await openWith(link, "session", (route, count) => (count < 2 ? route.abort() : route.continue()));
+  for (let attempt = 0; attempt < 2; attempt++) {
+    await page.getByRole("alert").getByText("The server cannot be reached").waitFor();
+    await expectAccessible(page);
+    await button(page, "Try again").click();
+  }
+  await page.getByText("There are no keys yet.").waitFor();
+});
+
+test("a browser that does not store the session is named as the cause", async () => {
+  suite.expectMessages(/status of 401/);
+  const page = await openWith(await linkOf({ actor: "owner_11" }), WHO_AM_I, noSession);
+  await heading(page, "The browser has not stored the session").waitFor();
+  await expectAccessible(page);
+});
+
+test("the page says that the session has ended when it does, although nobody uses the page", async () => {
+  suite.expectMessages(/status of 401/);
+  const page = await openWith(await linkOf({ actor: "owner_12" }), WHO_AM_I, async (route, count) => {
+    if (count > 0) return noSession(route);
+    const expireTime = new Date(Date.now() + 3_000).toISOString();
+    const permittedRpcs = ["keyhold.v2alpha1.ApiKeysService/ListApiKeys"];
+    await route.fulfill({ json: { expireTime, permittedRpcs, keyPageSession: { actorId: "owner_12" } } });
+  });
+  await page.getByText("There are no keys yet.").waitFor();
+  await heading(page, "Your session has ended").waitFor();
 });
 
 test("the page is accessible with any brand, in light and dark colors, on a phone and in German", async () => {
