@@ -73,6 +73,8 @@ async function openApplication(origin: string): Promise<Page> {
 }
 
 declare global {
+  /** What the script of the application defines. */
+  var keyPage: typeof import("@keyhold/client/key-page");
   interface Window {
     ended: number;
     messages: unknown[];
@@ -274,6 +276,23 @@ test.each(["javascript:parent.window.ended++", "data:text/html,x", "/keys#token"
     expect(await endedOf(page)).toBe(0);
   },
 );
+
+test("properties that are set before the element is defined have an effect, and it is defined once", async () => {
+  const page = await openApplication(OTHER_SITE);
+  await page.evaluate(
+    (src) => {
+      const name = "other-name";
+      const element = Object.assign(document.createElement(name), { src, label: "Keys" });
+      document.body.append(element);
+      keyPage.defineKeyPage(name);
+      keyPage.defineKeyPage(name);
+    },
+    await linkFor("early"),
+  );
+  const frame = page.locator("other-name iframe");
+  expect(await frame.getAttribute("title")).toBe("Keys");
+  await heading(frame.contentFrame()).waitFor();
+});
 
 test("its frame has a name, no referrer and no other permission", async () => {
   const page = await openApplication(OTHER_SITE);

@@ -25,7 +25,7 @@ const STYLE =
  * Defines the element `<keyhold-key-page src="…" label="…">`, unless the name is defined already or there is no DOM.
  *
  * The element is as high as the page. It dispatches `keyhold-ended`, which bubbles, when the session has ended or the link was rejected:
- * then set `src` to a new URL. A `src` that is not an absolute http or https URL loads nothing and reports a `TypeError` as an uncaught
+ * set `src` to a new URL when the user asks for it. A `src` that is not an absolute http or https URL loads nothing and reports a `TypeError` as an uncaught
  * error. The server must list the origin of the application in `KEYHOLD_KEY_PAGES_FRAME_ANCESTORS`. A Content-Security-Policy of the
  * application must have the origin of Keyhold in `frame-src`.
  *
@@ -33,7 +33,7 @@ const STYLE =
  * defineKeyPage();
  * const keys = document.createElement("keyhold-key-page");
  * keys.src = await fetchUrl(); // from the backend of the application
- * keys.addEventListener("keyhold-ended", async () => { keys.src = await fetchUrl(); }, { once: true });
+ * keys.addEventListener("keyhold-ended", () => showButton(async () => { keys.src = await fetchUrl(); }));
  * document.body.append(keys);
  */
 export function defineKeyPage(name = "keyhold-key-page"): void {
@@ -65,6 +65,11 @@ export function defineKeyPage(name = "keyhold-key-page"): void {
 
     connectedCallback() {
       this.#root.adoptedStyleSheets = [sheet];
+      // Properties that were set before the element was defined hide the accessors.
+      for (const property of ["src", "label"] as const) {
+        const { [property]: value } = this;
+        if (Reflect.deleteProperty(this, property) && value !== this[property]) this[property] = value;
+      }
       this.#connection = new AbortController();
       window.addEventListener("message", (event) => this.#receive(event), { signal: this.#connection.signal });
       this.#load();
