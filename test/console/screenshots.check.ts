@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { table } from "../support/conformance.ts";
+import { createKeyPage } from "../support/key-pages.ts";
 import { useConsole, type Visitor } from "./console.ts";
 import { addExampleData, type ExampleData } from "./example-data.ts";
 import { smallPng } from "./small-png.ts";
@@ -15,6 +16,12 @@ const PUBLISHED = new URL("../../docs/images/console/", import.meta.url).pathnam
 
 /** Bytes of all pictures together, which every clone has. */
 const MAX_SIZE = 1_000_000;
+
+/** Of the key page, whose path is a link that opens it. */
+interface OwnersPicture {
+  readonly name: string;
+  readonly visitor: Omit<Visitor, "token">;
+}
 
 interface Picture extends Omit<Visitor, "token"> {
   readonly name: string;
@@ -92,7 +99,18 @@ const PICTURES: readonly Picture[] = [
   },
 ];
 
-const suite = useConsole(() => ({ KEYHOLD_WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8" }));
+const OF_OWNERS: readonly OwnersPicture[] = [
+  { name: "key-page", visitor: {} },
+  { name: "key-page-narrow", visitor: { width: 360, colorScheme: "dark" } },
+];
+
+const suite = useConsole(() => ({
+  ...{
+    KEYHOLD_WEBHOOK_ALLOW_CIDRS: "127.0.0.0/8",
+    KEYHOLD_KEY_PAGES_NAME: "Acme Cloud",
+    KEYHOLD_KEY_PAGES_COLOR: "#6d28d9",
+  },
+}));
 
 let data: ExampleData;
 beforeAll(async () => {
@@ -104,15 +122,28 @@ test.each(table(PICTURES))("the page of $name shows", async ({ name, isSignedOut
   const token = isSignedOut ? null : suite.token("keyhold:admin");
   const page = await suite.visit({ token, reducedMotion: "reduce", ...visitor }, path(data));
   await show(page, data);
+  await take(page, name);
+});
+
+test.each(table(OF_OWNERS))("the owner of keys sees $name", async ({ name, visitor }) => {
+  const fields = { actor_id: "customer/acme", allowed_scopes: ["read", "write"], return_url: "https://app.example" };
+  const link = (await createKeyPage(suite.as(suite.token("keyhold:key-pages")), fields)).url;
+  const page = await suite.visit({ token: null, reducedMotion: "reduce", ...visitor }, link);
+  await page.getByRole("article").first().waitFor();
+  await take(page, name);
+});
+
+/** Writes a picture of the page if a folder is given. */
+async function take(page: Page, name: string): Promise<void> {
   await page.waitForLoadState("networkidle");
   if (target === undefined) return;
   const picture = await page.screenshot({ animations: "disabled" });
   await writeFile(join(target, `${name}.png`), smallPng(picture));
-});
+}
 
 test("the documentation has a picture of each page", () => {
   const files = readdirSync(PUBLISHED);
-  expect(files.sort()).toEqual(PICTURES.map(({ name }) => `${name}.png`).sort());
+  expect(files.sort()).toEqual([...PICTURES, ...OF_OWNERS].map(({ name }) => `${name}.png`).sort());
   const size = files.reduce((sum, file) => sum + statSync(join(PUBLISHED, file)).size, 0);
   expect(size).toBeLessThan(MAX_SIZE);
 });
