@@ -57,7 +57,8 @@ function fieldsOf({ fields }: DescMessage, json: JsonObject): JsonObject {
 }
 
 function initOf(field: DescField, json: JsonValue): JsonValue {
-  if (field.fieldKind === "list" && Array.isArray(json)) return json.map((item) => singleOf(field, item));
+  // In a query, a list of one item has no brackets.
+  if (field.fieldKind === "list") return [json].flat().map((item) => singleOf(field, item));
   if (field.fieldKind !== "map") return singleOf(field, json);
   const entries = Object.entries<JsonValue>(Object(json));
   return Object.fromEntries(entries.map(([key, value]) => [key, singleOf(field, value)]));

@@ -13,7 +13,16 @@ const VIEWER = [
 const ASSET_MAX_AGE = 3_600;
 
 /** The pages of docs/ to which descriptions in the document link. */
-const PAGES = ["admin-authentication", "audit", "concepts", "introspection", "key-page", "limits", "operating", "webhooks"];
+const PAGES = [
+  "admin-authentication",
+  "audit",
+  "concepts",
+  "introspection",
+  "key-page",
+  "limits",
+  "operating",
+  "webhooks",
+];
 
 /**
  * Serves the OpenAPI document at /openapi.json and a viewer at /docs, to everyone: they describe a public interface. / leads to the viewer,

@@ -8,32 +8,37 @@ const codeSamples = {
       return (props) => {
         const { getComponent, specSelectors, path, method } = props;
         const [chosen, choose] = React.useState(0);
-        const samples = specSelectors.specJson().getIn(["paths", path, method, "x-codeSamples"])?.toJS() ?? [];
-        const tabs = samples.map(({ lang, label = lang }, index) => h("option", { key: lang, value: index }, label));
-        const source = samples[chosen]?.source.replaceAll("http://127.0.0.1:4420", server);
+        const spec = specSelectors.specJson();
+        const samples = spec.getIn(["paths", path, method, "x-codeSamples"]).toJS();
+        const { lang: language, source } = samples[chosen];
+        const options = samples.map(({ lang, label = lang }, index) => h("option", { key: lang, value: index }, label));
+        const text = source.replaceAll(spec.getIn(["servers", 1, "url"]), server);
         return h(
           React.Fragment,
           null,
-          samples.length > 0 &&
+          h(
+            "div",
+            { className: "responses-wrapper code-samples" },
             h(
               "div",
-              { className: "responses-wrapper code-samples" },
+              { className: "opblock-section-header" },
+              h("h4", null, "Code"),
               h(
-                "div",
-                { className: "opblock-section-header" },
-                h("h4", null, "Code"),
-                h(
-                  "select",
-                  { "aria-label": "Language", value: chosen, onChange: (event) => choose(Number(event.target.value)) },
-                  tabs,
-                ),
-              ),
-              h(
-                "div",
-                { className: "responses-inner" },
-                h(getComponent("HighlightCode", true), { canCopy: true, language: "javascript" }, source),
+                "select",
+                { "aria-label": "Language", value: chosen, onChange: (event) => choose(Number(event.target.value)) },
+                options,
               ),
             ),
+            h(
+              "div",
+              { className: "responses-inner" },
+              h(
+                getComponent("HighlightCode", true),
+                { canCopy: true, language: language === "Shell" ? "bash" : "javascript" },
+                text,
+              ),
+            ),
+          ),
           h(Responses, props),
         );
       };
