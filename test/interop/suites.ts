@@ -20,12 +20,18 @@ export interface Suite {
 const here = import.meta.dirname;
 const root = resolve(here, "../..");
 
+const PYTHON_REQUIREMENTS = [
+  join(here, "python/requirements.txt"),
+  join(root, "examples/python/requirements.txt"),
+] as const;
+
 export const SUITES: readonly Suite[] = [
   { name: "Go", needs: ["go"], prepare: prepareGo, supportsTls: true },
   { name: "tlog", needs: ["go"], prepare: prepareTlog, supportsTls: false },
   { name: "Python", needs: ["python3"], prepare: preparePython, supportsTls: true },
   { name: "Java", needs: ["javac", "mvn"], prepare: prepareJava, supportsTls: true },
   { name: "curl", needs: ["bash", "curl"], prepare: async () => bash("curl/main.sh"), supportsTls: true },
+  { name: "code samples", needs: ["go", "python3", "javac"], prepare: prepareCodeSamples, supportsTls: false },
   { name: "browser", needs: ["chromium"], prepare: prepareBrowser, supportsTls: true },
   { name: "grpcurl", needs: ["go", "bash"], prepare: prepareGrpcurl, supportsTls: false },
   { name: "protoc", needs: ["bash", "python3"], prepare: prepareProtoc, supportsTls: false },
@@ -37,6 +43,12 @@ export const SUITES: readonly Suite[] = [
   },
   ...OPENAPI_SUITES,
 ];
+
+/** The packages of the samples in Python are those of the Python client. */
+async function prepareCodeSamples(): Promise<Command> {
+  const python = await virtualEnvironment(cache, PYTHON_REQUIREMENTS);
+  return { program: process.execPath, args: ["code-samples.ts"], cwd: here, env: { PYTHON: python } };
+}
 
 /** Bundles its page when it starts. */
 async function prepareBrowser(): Promise<Command> {
@@ -71,10 +83,7 @@ async function prepareGrpcurl(): Promise<Command> {
 
 async function preparePython(): Promise<Command> {
   const cwd = join(here, "python");
-  const program = await virtualEnvironment(cache, [
-    join(cwd, "requirements.txt"),
-    join(root, "examples/python/requirements.txt"),
-  ]);
+  const program = await virtualEnvironment(cache, PYTHON_REQUIREMENTS);
   const gen = join(cache, "python-gen");
   await rm(gen, { recursive: true, force: true });
   await mkdir(gen, { recursive: true });

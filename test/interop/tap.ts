@@ -27,3 +27,12 @@ export function readTap({ status, stdout, stderr }: Outcome): readonly Check[] {
 function commentAt(lines: readonly string[], index: number): string {
   return /^\s*# (.*)$/.exec(lines[index] ?? "")?.[1] ?? "";
 }
+
+/** Prints checks as TAP. */
+export function printTap(checks: readonly Check[]): void {
+  for (const [index, { name, holds, comment }] of checks.entries()) {
+    console.info(`${holds ? "ok" : "not ok"} ${index + 1} - ${name}`);
+    if (!holds) console.info(`  # ${comment}`);
+  }
+  console.info(`1..${checks.length}`);
+}

@@ -2,6 +2,7 @@ import type { DescMethod, DescService, JsonObject } from "@bufbuild/protobuf";
 import { SERVICES } from "../../src/api/v2alpha1/rpcs.ts";
 import { readVersion } from "../../src/server/version.ts";
 import type { RestMethod } from "../../src/transport/rest/http-rule.ts";
+import { SAMPLE_SERVER } from "./code-samples.ts";
 import type { CommentOf } from "./comments.ts";
 import { COMMON_EXAMPLES } from "./examples/common.ts";
 import { INTROSPECTION_PATHS, INTROSPECTION_SCHEMAS, INTROSPECTION_TAGS } from "./introspection.ts";
@@ -42,7 +43,7 @@ export function openApiDocument(comment: CommentOf): JsonObject {
     },
     servers: [
       { url: "/", description: "The server that serves this document" },
-      { url: "http://127.0.0.1:4420", description: "A server with the default settings" },
+      { url: SAMPLE_SERVER, description: "A server with the default settings" },
     ],
     tags: [
       ...SERVICES.map((service) => ({ name: service.name, description: comment(service) })),

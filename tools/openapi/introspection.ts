@@ -1,5 +1,6 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { createTimeOf } from "../../src/domain/key.ts";
+import { codeSamples } from "./code-samples.ts";
 import { SAMPLES } from "./examples/samples.ts";
 import { headerRefs, json, OTHER_ERROR, object, REQUEST_ID } from "./responses.ts";
 import { openEnum, refTo } from "./schema.ts";
@@ -94,8 +95,10 @@ const FAILURES: JsonObject = {
   503: failure("`temporarily_unavailable`: nothing is known of the token.", ["Retry-After"]),
 };
 
+const PATH = "/v2alpha1/introspect";
+
 export const INTROSPECTION_PATHS: JsonObject = {
-  "/v2alpha1/introspect": {
+  [PATH]: {
     post: {
       operationId: "Introspection_Introspect",
       tags: [TAG],
@@ -119,6 +122,12 @@ export const INTROSPECTION_PATHS: JsonObject = {
         ...FAILURES,
         default: OTHER_ERROR,
       },
+      "x-codeSamples": codeSamples({
+        httpMethod: "POST",
+        path: PATH,
+        needsToken: true,
+        form: { token: SAMPLES.secret },
+      }),
     },
   },
 };

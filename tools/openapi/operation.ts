@@ -2,7 +2,10 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { rowOf } from "../../src/api/v2alpha1/rpcs.ts";
 import { type Policy, scopesIncluding } from "../../src/domain/admin-scopes.ts";
 import { type RestMethod, type RestRule, readRestRules } from "../../src/transport/rest/http-rule.ts";
+import { clientCall } from "./client-call.ts";
+import { codeSamples } from "./code-samples.ts";
 import type { CommentOf } from "./comments.ts";
+import type { Examples } from "./examples/example.ts";
 import { examplesOf } from "./examples/examples.ts";
 import { reasonsOf } from "./reasons.ts";
 import { bodyOf, nameOfBinding, parametersOf, pathOf } from "./request.ts";
@@ -34,15 +37,27 @@ function operation(
 ): JsonObject {
   const examples = examplesOf(operationId);
   const requestBody = bodyOf(method, binding, schemas, examples);
+  const needsToken = rowOf(method)?.policy !== "public";
   return {
     operationId,
     tags: [method.parent.name],
     ...wording(method, comment),
-    security: rowOf(method)?.policy === "public" ? [] : [{ bearer: [] }],
+    security: needsToken ? [{ bearer: [] }] : [],
     parameters: parametersOf(method, binding, schemas, examples),
     ...(requestBody === undefined ? {} : { requestBody }),
     responses: responsesOf(method, schemas, reasonsOf(method, requestBody !== undefined), examples),
+    "x-codeSamples": samplesOf(method, binding, examples, needsToken),
   };
+}
+
+/** Code samples of the first example. */
+function samplesOf(method: RestMethod, binding: RestRule, examples: Examples, needsToken: boolean): JsonObject[] {
+  const [example] = Object.values(examples);
+  if (example === undefined) throw new Error(`${method}: no example`);
+  const { httpMethod } = binding;
+  const isStream = method.methodKind === "server_streaming";
+  const request = { ...example, httpMethod, path: pathOf(binding), needsToken, isStream };
+  return codeSamples(request, clientCall(method, binding, example, needsToken));
 }
 
 /** The first sentence of the comment, and all of it with what a caller needs. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from "@bufbuild/protobuf";
+import { codeSamples } from "./code-samples.ts";
 import { json, object, REQUEST_ID } from "./responses.ts";
 import { openEnum, refTo } from "./schema.ts";
 
@@ -31,17 +32,18 @@ const READY = { status: "ok", checks: { database: "ok", signing_keys: "ok" } };
 const UNAVAILABLE = { status: "unavailable", checks: { database: "unavailable", signing_keys: "ok" } };
 
 export const PLAIN_PATHS: JsonObject = {
-  "/health/alive": get("Health_Alive", "Answers as long as the process does", {
+  "/health/alive": get("/health/alive", "Health_Alive", "Answers as long as the process does", {
     200: response("The process answers.", "Liveness", { alive: { value: { status: "ok" } } }),
   }),
-  "/health/ready": get("Health_Ready", "Says whether the server can serve", {
+  "/health/ready": get("/health/ready", "Health_Ready", "Says whether the server can serve", {
     200: response("It can serve.", "Readiness", { ready: { value: READY } }),
     503: response("It cannot serve now, or is stopping.", "Readiness", { unavailable: { value: UNAVAILABLE } }),
   }),
 };
 
-function get(operationId: string, summary: string, responses: JsonObject): JsonObject {
-  return { get: { operationId, tags: [TAG], summary, security: [], responses } };
+function get(path: string, operationId: string, summary: string, responses: JsonObject): JsonObject {
+  const samples = codeSamples({ httpMethod: "GET", path, needsToken: false });
+  return { get: { operationId, tags: [TAG], summary, security: [], responses, "x-codeSamples": samples } };
 }
 
 function response(description: string, schema: string, examples: JsonObject): JsonObject {

@@ -12,6 +12,7 @@ export async function checkDocs(page: Page, { baseUrl, token }: Settings): Promi
       await authorize(page, token);
       ok("/docs: opens and takes a token", true);
     },
+    (ok) => showCode(page, baseUrl, ok),
     (ok) => create(page, ok),
     (ok) => list(page, ok),
     (ok) => showBadRequest(page, ok),
@@ -43,11 +44,15 @@ async function authorize(page: Page, token: string): Promise<void> {
   await dialog.getByRole("button", { name: "Close" }).first().click();
 }
 
-/** Opens an operation for a call. */
-async function open(page: Page, method: string, path: string): Promise<Locator> {
-  const operation = page.locator(`.opblock-${method.toLowerCase()}`, {
+function find(page: Page, method: string, path: string): Locator {
+  return page.locator(`.opblock-${method.toLowerCase()}`, {
     has: page.locator(`.opblock-summary-path[data-path="${path}"]`),
   });
+}
+
+/** Opens an operation for a call. */
+async function open(page: Page, method: string, path: string): Promise<Locator> {
+  const operation = find(page, method, path);
   await operation.locator(".opblock-summary-control").click();
   await operation.getByRole("button", { name: "Try it out" }).click();
   return operation;
@@ -71,6 +76,18 @@ async function execute(operation: Locator): Promise<Shown> {
 }
 
 const KEYS = "/v2alpha1/admin/issuedApiKeys";
+
+/** Opens an operation without parameters, and closes it again. */
+async function showCode(page: Page, baseUrl: string, ok: Ok): Promise<void> {
+  const operation = find(page, "GET", "/v2alpha1/admin/hmacKeys");
+  await operation.locator(".opblock-summary-control").click();
+  for (const language of ["curl", "TypeScript", "Python", "Go", "Java"]) {
+    await operation.getByLabel("Language").selectOption({ label: language });
+    const text = await operation.locator(".code-samples code").innerText();
+    ok(`/docs: shows code in ${language} with the address of the server`, text.includes(baseUrl), text);
+  }
+  await operation.locator(".opblock-summary-control").click();
+}
 
 async function create(page: Page, ok: Ok): Promise<void> {
   const operation = await open(page, "POST", KEYS);

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { startChromium } from "../../support/programs/chromium.ts";
-import type { Check } from "../tap.ts";
+import { type Check, printTap } from "../tap.ts";
 import { checkDocs } from "./docs.ts";
 import { checkEvents } from "./events.ts";
 
@@ -30,7 +30,7 @@ try {
     // EventSource cannot send a token; the server of a page, or a proxy, adds it.
     ...(await onPage(browser, (page) => checkEvents(page, settings), { authorization: `Bearer ${token}` })),
   ];
-  print(checks);
+  printTap(checks);
 } finally {
   await browser.close();
   server.close();
@@ -78,12 +78,4 @@ async function onPage(
   } finally {
     await context.close();
   }
-}
-
-function print(checks: readonly Check[]): void {
-  for (const [index, { name, holds, comment }] of checks.entries()) {
-    console.info(`${holds ? "ok" : "not ok"} ${index + 1} - ${name}`);
-    if (!holds) console.info(`  # ${comment}`);
-  }
-  console.info(`1..${checks.length}`);
 }
