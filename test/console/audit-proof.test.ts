@@ -112,7 +112,7 @@ test("a checkpoint is signed with its key alone", async () => {
     checkpoint.replaceAll(ORIGIN, "keyhold/other"),
     checkpoint.replace(ORIGIN, "keyhold/other"),
     checkpoint.replace(/(?<=— \S+ )\S/, (letter) => (letter === "A" ? "B" : "A")),
-    checkpoint.replace(/..(?==*\n$)/, "AA"),
+    checkpoint.replace(/..(?==*\n$)/, (end) => (end === "AA" ? "BA" : "AA")),
     checkpoint.replace(/—.*\n/, ""),
     "",
   ])
