@@ -1,6 +1,6 @@
 import { Table, Text } from "@mantine/core";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { memo, type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { common } from "../texts/common.ts";
 import { useTexts } from "../texts/language.tsx";
 import { ScrollX } from "./scroll-x.tsx";
@@ -61,13 +61,13 @@ export function DataTable<Row>({ label, columns, rows, idOf, onEnd }: Props<Row>
         <Table.Tbody>
           {before > 0 && <Spacer height={before} />}
           {items.map(({ key, index }) => (
-            <Table.Tr key={key} data-index={index} aria-rowindex={index + 2} ref={virtualizer.measureElement}>
-              {columns.map(({ header, cell, isSecondary }) => (
-                <Table.Td key={header} visibleFrom={isSecondary === true ? "md" : undefined}>
-                  <div className="cell">{cell(rows[index] as Row)}</div>
-                </Table.Td>
-              ))}
-            </Table.Tr>
+            <RowOf
+              key={key}
+              index={index}
+              row={rows[index] as Row}
+              columns={columns}
+              measure={virtualizer.measureElement}
+            />
           ))}
           {after > 0 && <Spacer height={after} />}
         </Table.Tbody>
@@ -75,6 +75,26 @@ export function DataTable<Row>({ label, columns, rows, idOf, onEnd }: Props<Row>
     </ScrollX>
   );
 }
+
+interface RowProps<Row> {
+  readonly index: number;
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  readonly measure: (element: HTMLElement | null) => void;
+}
+
+/** Scrolling renders only the rows that come into sight. */
+const RowOf = memo(function RowOf<Row>({ index, row, columns, measure }: RowProps<Row>) {
+  return (
+    <Table.Tr data-index={index} aria-rowindex={index + 2} ref={measure}>
+      {columns.map(({ header, cell, isSecondary }) => (
+        <Table.Td key={header} visibleFrom={isSecondary === true ? "md" : undefined}>
+          <div className="cell">{cell(row)}</div>
+        </Table.Td>
+      ))}
+    </Table.Tr>
+  );
+}) as <Row>(props: RowProps<Row>) => ReactNode;
 
 /** The place of rows that are not in the document. */
 function Spacer({ height }: { readonly height: number }) {

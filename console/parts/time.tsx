@@ -13,7 +13,17 @@ export function Time({ date, withSeconds = false }: Props) {
   const utc = time.toISOString();
   return (
     <time dateTime={utc} title={utc.replace("T", " ").replace(/(?:\.\d+)?Z$/, " UTC")}>
-      {time.toLocaleString(language, { dateStyle: "medium", timeStyle: withSeconds ? "medium" : "short" })}
+      {formatOf(language, withSeconds ? "medium" : "short").format(time)}
     </time>
   );
+}
+
+/** A format takes much longer to create than to use, and a table has hundreds of times. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(language: string, timeStyle: "medium" | "short"): Intl.DateTimeFormat {
+  const name = `${language} ${timeStyle}`;
+  const format = formats.get(name) ?? new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle });
+  formats.set(name, format);
+  return format;
 }
