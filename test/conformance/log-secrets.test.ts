@@ -334,6 +334,7 @@ test("no table contains a secret", async () => {
     "hash_prefix_lengths",
     "hash_schemes",
     "hmac_keys",
+    "key_page_sessions",
     "key_usage",
     "limit_buckets",
     "limit_notices",

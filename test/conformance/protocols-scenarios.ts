@@ -11,6 +11,7 @@ import { DerivedKeysService } from "../../gen/keyhold/v2alpha1/derived_keys_pb.j
 import { HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { KeyPagePermission, KeyPagesService } from "../../gen/keyhold/v2alpha1/key_pages_pb.js";
 import { SelfServiceService } from "../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { UsageService } from "../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
@@ -687,6 +688,19 @@ export const SCENARIOS: readonly Scenario[] = [
     "returns a public key",
     (call) => call(DerivedKeysService.method.getJwks, {}),
     { keys: [{ kty: "OKP", crv: "Ed25519", x: "<public key>", kid: "<kid>", use: "sig", alg: "EdDSA" }] },
+  ),
+  scenario(
+    KeyPagesService.method.createKeyPageSession,
+    "returns a link to the server that is called",
+    (call) =>
+      call(KeyPagesService.method.createKeyPageSession, {
+        ...{ actorId: "owner", permissions: [KeyPagePermission.CREATE, KeyPagePermission.VIEW_USAGE] },
+        ...{ allowedScopes: ["read"], maxTtl: "90d", returnUrl: "https://app.example" },
+      }),
+    {
+      ...{ session_id: "<id>", url_expire_time: "<time>" },
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/keys#<token>$/),
+    },
   ),
   scenario(
     CallersService.method.whoAmI,

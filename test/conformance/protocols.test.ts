@@ -27,7 +27,7 @@ async function describedServices(): Promise<DescService[]> {
 
 test("every unary RPC of every service has a scenario", async () => {
   const services = await describedServices();
-  expect(services.length).toBe(11);
+  expect(services.length).toBe(12);
   const methods = services.flatMap((service) => service.methods).concat(Health.method.check);
   expect(methods.length).toBeGreaterThan(18);
   const unary = methods.filter(({ methodKind }) => methodKind === "unary");

@@ -62,7 +62,9 @@ test("the package has all required files, and no source, test or secret", () => 
 
 test("it has the built console with the licenses of its libraries, and installs none of them", () => {
   const ofConsole = project.files.filter((file) => file.startsWith("console/") && !file.includes("/assets/"));
-  expect(ofConsole.sort()).toEqual(["icon.svg", "index.html", "licenses.md"].map((file) => `console/dist/${file}`));
+  expect(ofConsole.sort()).toEqual(
+    ["icon.svg", "index.html", "keys.html", "licenses.md"].map((file) => `console/dist/${file}`),
+  );
   const libraries = Object.keys(consoleDescription.devDependencies).filter(
     (name) => !(name in description.dependencies),
   );

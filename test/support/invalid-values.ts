@@ -54,7 +54,9 @@ function inField(field: DescField): InvalidValue[] {
         ...TYPES.filter((value) => !Array.isArray(value)).map((body) => ({ field: field.name, body })),
         ...[...entries, { field: "", body: null }].flatMap((entry) => [
           { field: `${field.name}[0]${entry.field}`, body: [entry.body] },
-          ...(field.message === undefined ? [{ field: `${field.name}[1]`, body: ["a", entry.body] }] : []),
+          ...(field.message === undefined
+            ? [{ field: `${field.name}[1]`, body: [validEntry(field), entry.body] }]
+            : []),
         ]),
       ];
     case "map":
@@ -68,6 +70,11 @@ function inField(field: DescField): InvalidValue[] {
     default:
       return entries.map((entry) => ({ field: `${field.name}${entry.field}`, body: entry.body }));
   }
+}
+
+/** Returns a valid text or enum value. */
+function validEntry({ enum: type }: DescField): Json {
+  return type?.values.at(-1)?.name ?? "a";
 }
 
 /** Returns the invalid values of one entry. The path of a nested field continues with a dot. */

@@ -213,7 +213,6 @@ export function requests(
     ["WhoAmI", {}],
     ["CreateKeyPageSession", { actor_id: "kept", permissions: ["KEY_PAGE_PERMISSION_CREATE"], max_ttl: raw }],
     ["CreateKeyPageSession", { actor_id: "kept", allowed_scopes: [`keyhold:${raw}`], return_url: raw }],
-    ["CreateKeyPageSession", { actor_id: "kept", permissions: [raw] }],
     ["CreateKeyPageSession", { actor_id: "kept" }],
     ["GetJwks", {}],
     ["EndGracePeriod", { key_id }],

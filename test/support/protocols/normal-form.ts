@@ -19,6 +19,7 @@ const RANDOM: readonly (readonly [RegExp, string])[] = [
   // The server may have attempted a webhook delivery since.
   [/"attempts":\[[^\]]*\]/g, '"attempts":[]'],
   [/\bkh_v1_…[0-9A-Za-z]{4}/g, "<hint>"],
+  [/#eyJ[\w-]+\.\.[\w.-]+/g, "#<token>"],
   [/\beyJ[\w-]+\.[\w-]+\.[\w-]+/g, "<jwt>"],
   [/\bAg[\w-]{80,}/g, "<macaroon>"],
   [/(?<="x":")[\w-]{43}(?=")/g, "<public key>"],

@@ -7,6 +7,7 @@ import { DerivedKeysService } from "../../../gen/keyhold/v2alpha1/derived_keys_p
 import { HmacKeysService } from "../../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
 import { ImportedApiKeysService } from "../../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
 import { IssuedApiKeysService } from "../../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
+import { KeyPagesService } from "../../../gen/keyhold/v2alpha1/key_pages_pb.js";
 import { SelfServiceService } from "../../../gen/keyhold/v2alpha1/self_service_pb.js";
 import { UsageService } from "../../../gen/keyhold/v2alpha1/usage_pb.js";
 import { WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
@@ -122,6 +123,7 @@ const ROUTES: ReadonlyMap<DescMethodUnary, Route> = new Map<DescMethodUnary, Rou
     ({ delivery_id, ...request }) => post(`${webhook(request)}/deliveries/${delivery_id}:redeliver`, {}),
   ],
   [webhooks.replayWebhookEvents, ({ endpoint_id, ...body }) => post(`${webhook({ endpoint_id })}:replay`, body)],
+  [KeyPagesService.method.createKeyPageSession, (body) => post(paths.keyPageSessions, body)],
   [CallersService.method.whoAmI, () => ({ method: "GET", path: paths.caller })],
   [keys.getApiKey, ({ key_id }) => ({ method: "GET", path: `${paths.keys}/${key_id}` })],
   [keys.deriveToken, (body) => post(`${paths.keys}:derive`, body)],
