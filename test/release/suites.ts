@@ -27,18 +27,20 @@ const FAST_PATH_TESTS = [
 /** Files of `npm run test:long` that together take minutes of CPU time, with no fault on record. */
 const RELEASE_TESTS = [
   "auth/many-descendants",
-  ...["doctor-failover", "import/hash-import", "import/resume", "import/tables", "keys/bulk-confirmation"].map(
-    (name) => `cli/${name}`,
-  ),
+  ...[
+    ...["doctor-failover", "import/hash-import", "import/resume", "import/tables", "keys/bulk-confirmation"],
+    "keys/wait-idle",
+  ].map((name) => `cli/${name}`),
   "cluster/model",
   ...["hash-vectors", "signing-algorithm"].map((name) => `conformance/${name}`),
-  ...["embedded-restarts", "races-root-secrets", "uncaught", "uncaught-workers", "workers"].map(
+  ...["embedded-restarts", "races-root-secrets", "uncaught", "uncaught-workers", "usage", "workers"].map(
     (name) => `durability/${name}`,
   ),
   ...["os-user", "remains", "sharing"].map((name) => `embedded-postgres/${name}`),
   "hostile/runner",
   ...["batch-inserts", "insert"].map((name) => `postgres/${name}`),
   "server/config/unknown-variables",
+  "webhooks/nodes",
 ].map((name) => `test/${name}.test.ts`);
 
 /**
@@ -79,7 +81,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("check:console"),
     gate: {
       KEYHOLD_CONSOLE_EVERY: "3",
-      KEYHOLD_CONSOLE_EXCEPT: ["screenshots", "keyboard", "load"]
+      KEYHOLD_CONSOLE_EXCEPT: ["screenshots", "key-page-embedded", "keyboard", "load"]
         .map((name) => `test/console/${name}.check.ts`)
         .join(","),
     },
