@@ -91,7 +91,7 @@ function useColumns(): readonly Column<ApiKey>[] {
     },
     { header: t.status, cell: ({ status }) => <StatusBadge status={status} /> },
     { header: t.actor, cell: ({ actorId }) => actorId },
-    { header: t.hint, cell: ({ hint }) => <Text ff="monospace">{hint}</Text>, isSecondary: true },
+    { header: t.hint, cell: ({ hint }) => <span className="monospace">{hint}</span>, isSecondary: true },
     { header: t.kind, cell: ({ kind }) => t.kinds[kind], isSecondary: true },
     { header: t.created, cell: ({ createTime }) => time(createTime), isSecondary: true },
     { header: t.expires, cell: ({ expireTime }) => time(expireTime), isSecondary: true },

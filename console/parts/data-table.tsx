@@ -1,6 +1,6 @@
 import { Table, Text } from "@mantine/core";
 import { useWindowVirtualizer } from "@tanstack/react-virtual";
-import { memo, type ReactNode, useLayoutEffect, useRef, useState } from "react";
+import { memo, type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
 import { common } from "../texts/common.ts";
 import { useTexts } from "../texts/language.tsx";
 import { ScrollX } from "./scroll-x.tsx";
@@ -32,12 +32,14 @@ export function DataTable<Row>({ label, columns, rows, idOf, onEnd }: Props<Row>
   const [offset, setOffset] = useState(0);
   // After each rendering: what is above the table may have another height.
   useLayoutEffect(() => setOffset(container.current?.offsetTop ?? 0));
+  // With another function, the virtualizer computes the place of each row again: scrolling would take time for each row that is loaded.
+  const getItemKey = useCallback((index: number) => idOf(rows[index] as Row), [rows, idOf]);
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
     scrollMargin: offset,
-    getItemKey: (index) => idOf(rows[index] as Row),
+    getItemKey,
     onChange: ({ range }) => {
       if (range !== null && range.endIndex >= rows.length - 1) onEnd?.();
     },
@@ -48,11 +50,11 @@ export function DataTable<Row>({ label, columns, rows, idOf, onEnd }: Props<Row>
   if (rows.length === 0) return <Text c="dimmed">{t.noResults}</Text>;
   return (
     <ScrollX label={label} ref={container}>
-      <Table aria-label={label} aria-rowcount={onEnd === undefined ? rows.length + 1 : -1} highlightOnHover>
+      <Table aria-label={label} aria-rowcount={onEnd === undefined ? rows.length + 1 : -1}>
         <Table.Thead>
           <Table.Tr>
             {columns.map(({ header, isSecondary }) => (
-              <Table.Th key={header} scope="col" visibleFrom={isSecondary === true ? "md" : undefined}>
+              <Table.Th key={header} scope="col" className={isSecondary === true ? SECONDARY : undefined}>
                 {header}
               </Table.Th>
             ))}
@@ -83,16 +85,24 @@ interface RowProps<Row> {
   readonly measure: (element: HTMLElement | null) => void;
 }
 
-/** Scrolling renders only the rows that come into sight. */
+const { tr, td } = Table.classes;
+
+/** Mantine's class for what is left out on narrow screens. */
+const SECONDARY = "mantine-visible-from-md";
+
+/**
+ * Scrolling renders only the rows that come into sight. They have the classes of Mantine's components, which take several times as long to
+ * render: a frame has room for few of them.
+ */
 const RowOf = memo(function RowOf<Row>({ index, row, columns, measure }: RowProps<Row>) {
   return (
-    <Table.Tr data-index={index} aria-rowindex={index + 2} ref={measure}>
+    <tr className={tr} data-hover data-with-row-border data-index={index} aria-rowindex={index + 2} ref={measure}>
       {columns.map(({ header, cell, isSecondary }) => (
-        <Table.Td key={header} visibleFrom={isSecondary === true ? "md" : undefined}>
+        <td key={header} className={isSecondary === true ? `${td} ${SECONDARY}` : td}>
           <div className="cell">{cell(row)}</div>
-        </Table.Td>
+        </td>
       ))}
-    </Table.Tr>
+    </tr>
   );
 }) as <Row>(props: RowProps<Row>) => ReactNode;
 

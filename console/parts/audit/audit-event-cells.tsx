@@ -1,4 +1,3 @@
-import { Text } from "@mantine/core";
 import { Fragment } from "react";
 import { ApiKeysService } from "../../../gen/keyhold/v2alpha1/api_keys_pb.js";
 import { type AuditEvent, AuditService } from "../../../gen/keyhold/v2alpha1/audit_pb.js";
@@ -22,9 +21,9 @@ export function useEventColumns({ isOfKey = false } = {}): readonly Column<Audit
       cell: (event) => (
         <>
           <EventAction event={event} />
-          <Text size="sm" hiddenFrom="md">
+          <div className="mantine-hidden-from-md">
             <EventCaller event={event} />
-          </Text>
+          </div>
         </>
       ),
     },
@@ -41,7 +40,7 @@ function EventTime({ event: { seq, time } }: Props) {
   const shown = time === undefined ? String(seq) : <Time date={time} withSeconds />;
   if (!can(AuditService.method.getAuditEvent)) return shown;
   return (
-    <LinkAnchor to="/audit/$seq" params={{ seq: String(seq) }} size="sm" className="on-one-line">
+    <LinkAnchor to="/audit/$seq" params={{ seq: String(seq) }} className="on-one-line">
       {shown}
     </LinkAnchor>
   );
@@ -49,9 +48,9 @@ function EventTime({ event: { seq, time } }: Props) {
 
 export function EventAction({ event: { action } }: Props) {
   return (
-    <Text span ff="monospace" size="sm" c={action.endsWith(".denied") ? "var(--mantine-color-error)" : undefined}>
+    <span className={action.endsWith(".denied") ? "monospace error" : "monospace"}>
       <Short text={action} />
-    </Text>
+    </span>
   );
 }
 
@@ -79,7 +78,7 @@ export function KeyLink({ keyId, text = keyId, isWhole = false }: KeyLinkProps) 
   const shown = isWhole ? text : <Short text={text} />;
   if (!can(ApiKeysService.method.getApiKey)) return shown;
   return (
-    <LinkAnchor to="/keys/$keyId" params={{ keyId }} inherit>
+    <LinkAnchor to="/keys/$keyId" params={{ keyId }}>
       {shown}
     </LinkAnchor>
   );

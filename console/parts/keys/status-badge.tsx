@@ -1,7 +1,7 @@
-import { Badge } from "@mantine/core";
 import { KeyStatus } from "../../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { key } from "../../texts/key.ts";
 import { useTexts } from "../../texts/language.tsx";
+import { LightBadge } from "../light-badge.tsx";
 
 const COLORS: Readonly<Record<KeyStatus, string>> = {
   [KeyStatus.UNSPECIFIED]: "gray",
@@ -12,9 +12,5 @@ const COLORS: Readonly<Record<KeyStatus, string>> = {
 };
 
 export function StatusBadge({ status }: { readonly status: KeyStatus }) {
-  return (
-    <Badge color={COLORS[status]} variant="light">
-      {useTexts(key).statuses[status]}
-    </Badge>
-  );
+  return <LightBadge color={COLORS[status]}>{useTexts(key).statuses[status]}</LightBadge>;
 }

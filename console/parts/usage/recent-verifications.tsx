@@ -79,7 +79,12 @@ function Failures({ now, before }: FailuresProps) {
       {reason !== undefined && (
         <Text size="sm">
           {t.reason(outcomeName(outcomes, reason.name), percent(reason.count / failures))}{" "}
-          <LinkAnchor underline="always" c="inherit" to="/usage" search={{ by: ["key"], outcome: [reason.name] }}>
+          <LinkAnchor
+            data-underline="always"
+            style={{ color: "inherit" }}
+            to="/usage"
+            search={{ by: ["key"], outcome: [reason.name] }}
+          >
             {t.whichKeys}
           </LinkAnchor>
         </Text>

@@ -1,15 +1,13 @@
-import { Badge } from "@mantine/core";
 import { WebhookDeliveryState, type WebhookEndpoint } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { useTexts } from "../../texts/language.tsx";
 import { webhooks } from "../../texts/webhooks.ts";
+import { LightBadge } from "../light-badge.tsx";
 
 export function EndpointState({ endpoint }: { readonly endpoint: WebhookEndpoint }) {
   const t = useTexts(webhooks);
   const color = endpoint.disableReason === "caller" ? "yellow" : "red";
   return (
-    <Badge color={endpoint.disabled ? color : "green"} variant="light">
-      {endpoint.disabled ? t.disabled : t.enabled}
-    </Badge>
+    <LightBadge color={endpoint.disabled ? color : "green"}>{endpoint.disabled ? t.disabled : t.enabled}</LightBadge>
   );
 }
 
@@ -21,9 +19,5 @@ const COLORS: Readonly<Record<WebhookDeliveryState, string>> = {
 };
 
 export function DeliveryState({ state }: { readonly state: WebhookDeliveryState }) {
-  return (
-    <Badge color={COLORS[state]} variant="light">
-      {useTexts(webhooks).deliveryStates[state]}
-    </Badge>
-  );
+  return <LightBadge color={COLORS[state]}>{useTexts(webhooks).deliveryStates[state]}</LightBadge>;
 }
