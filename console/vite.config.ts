@@ -29,6 +29,12 @@ const PAGES = { "index.html": "/console", "keys.html": "/keys" } as const;
 
 const pathOf = (page: string) => PAGES[page as keyof typeof PAGES];
 
+/**
+ * Whether a module may be in the chunk of what most pages need. A browser sends 6 requests at once over HTTP/1.1, and each takes time of the
+ * page. Pages without a list do not need its parts, and the page for owners does not need the router.
+ */
+const isForMost = (id: string) => !/data-table|virtual|router|parts.links/.test(id);
+
 export default defineConfig({
   root: import.meta.dirname,
   base: "/console/",
@@ -63,6 +69,7 @@ export default defineConfig({
     rolldownOptions: {
       input: Object.keys(PAGES).map((page) => join(import.meta.dirname, page)),
       checks: { bundlerTimings: false },
+      output: { codeSplitting: { groups: [{ name: "shared", minShareCount: 7, test: isForMost }] } },
     },
   },
 });
