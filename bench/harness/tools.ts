@@ -5,6 +5,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   wrk: "wrk",
   h2load: "nghttp2-client",
   go: "golang-go",
+  chromium: "chromium",
 };
 
 /** Returns the packages of the programs that are not installed. */

@@ -7,6 +7,7 @@ import { bulkScenarios } from "./bulk.ts";
 import { changeScenarios } from "./changes.ts";
 import { clusterScenarios } from "./cluster.ts";
 import { controlsScenarios } from "./controls.ts";
+import { consoleScenarios } from "./console.ts";
 import { cpuScenarios } from "./cpu.ts";
 import { databaseScenarios } from "./database.ts";
 import { gatewayProxyScenarios } from "./gateway-proxies.ts";
@@ -66,4 +67,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...overloadScenarios,
   ...listScenarios,
   ...missScenarios,
+  ...consoleScenarios,
 ];
