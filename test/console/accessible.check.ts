@@ -203,6 +203,7 @@ async function walk(language: Language, check: Check): Promise<void> {
     await page.locator("#content").waitFor();
     await page.evaluate((url) => history.pushState(null, "", url), `/console${path}`);
     await page.locator("#content h1").getByText(heading, { exact: true }).waitFor();
+    expect(await page.locator("h1").count(), path).toBe(1);
     await idle();
     await prepare?.(page);
     await note(path, check(page, "html", main === null ? null : control(page.locator("#content"), main)));
@@ -499,6 +500,25 @@ test("signing in, what is not permitted, what does not exist and the menu of nar
     await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
     expect(await keysLink.isVisible()).toBe(false);
   }
+});
+
+test("what has failed has a heading as well", async () => {
+  suite.expectMessages(/Failed to load resource/, /dynamically imported module/);
+  const page = await suite.visit({ token: suite.token("keyhold:admin") }, "/verify");
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  const expectFailed = async (text: string) => {
+    await page.getByRole("alert").getByText(text).waitFor();
+    expect(await page.getByRole("heading", { level: 1 }).allInnerTexts()).toEqual(["Error"]);
+    await expectAccessible(page);
+  };
+  const loaded = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
+  const isNew = ({ pathname, href }: URL) => pathname.endsWith(".js") && !loaded.includes(href);
+  await page.route(isNew, (route) => route.abort());
+  await page.getByRole("link", { name: "HMAC keys" }).click();
+  await expectFailed("This page has failed. Reload it.");
+  await page.route("**/*CallersService/WhoAmI", (route) => route.abort());
+  await page.reload();
+  await expectFailed("The server cannot be reached");
 });
 
 test("a page that loads does not move either, if less motion is wanted", async () => {
