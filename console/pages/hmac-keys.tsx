@@ -1,8 +1,7 @@
 import { useMutation, useQuery } from "@connectrpc/connect-query";
-import { Button, NativeSelect, Text, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { NativeSelect, Text, TextInput } from "@mantine/core";
 import { type HmacKey, HmacKeysService, TextEncoding } from "../../gen/keyhold/v2alpha1/hmac_keys_pb.js";
-import { ConfirmDialog } from "../parts/confirm-dialog.tsx";
+import { ConfirmButton } from "../parts/confirm-dialog.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ErrorAlert } from "../parts/error-alert.tsx";
 import { Page } from "../parts/page.tsx";
@@ -72,9 +71,8 @@ function useColumns(): readonly Column<HmacKey>[] {
 function CreateButton() {
   const t = useTexts(hmacKeys);
   const refresh = useRefresh();
-  const [isOpen, { open, close }] = useDisclosure(false);
   const creation = useSecretCall(method.createHmacKey);
-  const create = async (fields: FormData) => {
+  const create = async (fields: FormData, close: () => void) => {
     const text = (name: string) => String(fields.get(name));
     const encoding = ENCODINGS.find((one) => String(one) === text("encoding")) ?? TextEncoding.UNSPECIFIED;
     const created = await creation.call({ hmacKeyId: text("id"), key: text("key"), encoding });
@@ -83,55 +81,41 @@ function CreateButton() {
     close();
   };
   return (
-    <>
-      <Button onClick={open}>{t.create}</Button>
-      <ConfirmDialog
-        opened={isOpen}
-        onClose={close}
-        title={t.create}
-        description={t.createDetail}
-        confirmLabel={t.store}
-        change={creation}
-        onConfirm={(fields) => void create(fields)}
-      >
-        <TextInput name="id" label={t.id} description={t.idHint} required data-autofocus />
-        <SecretInput name="key" label={t.key} description={t.keyHint} required />
-        <NativeSelect
-          name="encoding"
-          label={t.encoding}
-          data={ENCODINGS.map((value) => ({ value: String(value), label: t.encodings[value] }))}
-        />
-      </ConfirmDialog>
-    </>
+    <ConfirmButton
+      label={t.create}
+      button={{ variant: "filled" }}
+      title={t.create}
+      description={t.createDetail}
+      confirmLabel={t.store}
+      change={creation}
+      onConfirm={(fields, close) => void create(fields, close)}
+    >
+      <TextInput name="id" label={t.id} description={t.idHint} required data-autofocus />
+      <SecretInput name="key" label={t.key} description={t.keyHint} required />
+      <NativeSelect
+        name="encoding"
+        label={t.encoding}
+        data={ENCODINGS.map((value) => ({ value: String(value), label: t.encodings[value] }))}
+      />
+    </ConfirmButton>
   );
 }
 
 function DeleteButton({ id }: { readonly id: string }) {
   const t = useTexts(hmacKeys);
   const refresh = useRefresh();
-  const [isOpen, { open, close }] = useDisclosure(false);
-  const deletion = useMutation(method.deleteHmacKey, {
-    onSuccess: () => {
-      close();
-      refresh(method.listHmacKeys);
-    },
-  });
+  const deletion = useMutation(method.deleteHmacKey, { onSuccess: () => refresh(method.listHmacKeys) });
   return (
-    <>
-      <Button size="compact-sm" variant="default" onClick={open} aria-label={t.deleteNamed(id)}>
-        {t.delete}
-      </Button>
-      <ConfirmDialog
-        opened={isOpen}
-        onClose={close}
-        title={t.deleteNamed(id)}
-        description={t.deleteDetail}
-        confirmLabel={t.delete}
-        isDangerous
-        typedName={id}
-        change={deletion}
-        onConfirm={() => deletion.mutate({ hmacKeyId: id })}
-      />
-    </>
+    <ConfirmButton
+      label={t.delete}
+      button={{ size: "compact-sm", "aria-label": t.deleteNamed(id) }}
+      title={t.deleteNamed(id)}
+      description={t.deleteDetail}
+      confirmLabel={t.delete}
+      isDangerous
+      typedName={id}
+      change={deletion}
+      onConfirm={(_, onSuccess) => deletion.mutate({ hmacKeyId: id }, { onSuccess })}
+    />
   );
 }

@@ -1,9 +1,8 @@
 import { useQuery } from "@connectrpc/connect-query";
-import { Button, Group, Text, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Group, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { type WebhookEndpoint, WebhookEndpointsService } from "../../gen/keyhold/v2alpha1/webhooks_pb.js";
-import { ConfirmDialog } from "../parts/confirm-dialog.tsx";
+import { ConfirmButton } from "../parts/confirm-dialog.tsx";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ErrorAlert } from "../parts/error-alert.tsx";
 import { LinkAnchor } from "../parts/links.tsx";
@@ -107,7 +106,6 @@ function LastDelivery({ endpointId }: { readonly endpointId: string }) {
 function CreateButton() {
   const t = useTexts(webhooks);
   const refresh = useRefresh();
-  const [isOpen, { open, close }] = useDisclosure(false);
   const [secret, setSecret] = useState<string | null>(null);
   const creation = useSecretCall(method.createWebhookEndpoint);
   const create = async (fields: FormData) => {
@@ -115,30 +113,22 @@ function CreateButton() {
     const created = await creation.call({ endpointId, ...webhookFields(fields) });
     if (created === undefined) return;
     setSecret(created.secret);
-    // It may have been closed meanwhile.
-    open();
     refresh(method.listWebhookEndpoints);
   };
-  const forget = () => {
-    setSecret(null);
-    close();
-  };
   return (
-    <>
-      <Button onClick={open}>{t.create}</Button>
-      <ConfirmDialog
-        opened={isOpen}
-        onClose={forget}
-        title={t.create}
-        description={t.createDetail}
-        confirmLabel={t.createConfirm}
-        change={creation}
-        onConfirm={(fields) => void create(fields)}
-        result={secret === null ? null : <WebhookSecret secret={secret} />}
-      >
-        <TextInput name="endpointId" label={t.id} description={t.idHint} required data-autofocus />
-        <WebhookFields />
-      </ConfirmDialog>
-    </>
+    <ConfirmButton
+      label={t.create}
+      button={{ variant: "filled" }}
+      title={t.create}
+      description={t.createDetail}
+      confirmLabel={t.createConfirm}
+      change={creation}
+      onConfirm={(fields) => void create(fields)}
+      result={secret === null ? null : <WebhookSecret secret={secret} />}
+      onClose={() => setSecret(null)}
+    >
+      <TextInput name="endpointId" label={t.id} description={t.idHint} required data-autofocus />
+      <WebhookFields />
+    </ConfirmButton>
   );
 }

@@ -1,4 +1,5 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Button, type ButtonProps, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
 import { type FormEvent, type ReactElement, type ReactNode, useState } from "react";
 import { common } from "../texts/common.ts";
 import { useTexts } from "../texts/language.tsx";
@@ -27,15 +28,46 @@ interface Props {
   readonly children?: ReactNode;
 }
 
+interface ConfirmButtonProps extends Omit<Props, "opened" | "onClose" | "onConfirm"> {
+  readonly label: string;
+  /** How the button looks, and its name if the label does not say enough. */
+  readonly button?: ButtonProps & { readonly "aria-label"?: string };
+  /** Receives the function that closes the dialog, too. */
+  readonly onConfirm: (fields: FormData, close: () => void) => void;
+  readonly onClose?: () => void;
+}
+
 /**
- * Asks before a change. A failed change leaves the dialog open, with what was typed.
+ * A button that opens a dialog which asks before a change. A result is shown even if the dialog was closed meanwhile.
  *
  * @example
- * const [isOpen, { open, close }] = useDisclosure(false);
- * const deletion = useMutation(method.deleteThing, { onSuccess: close });
- * <ConfirmDialog opened={isOpen} onClose={close} title={t.delete} description={t.deleted} confirmLabel={t.delete}
- *   isDangerous typedName={name} change={deletion} onConfirm={() => deletion.mutate({ name })} />
+ * const deletion = useMutation(method.deleteThing);
+ * <ConfirmButton label={t.delete} title={t.delete} description={t.deleted} confirmLabel={t.delete} isDangerous typedName={name}
+ *   change={deletion} onConfirm={(_, close) => deletion.mutate({ name }, { onSuccess: close })} />
  */
+export function ConfirmButton({ label, button, result = null, onConfirm, onClose, ...dialog }: ConfirmButtonProps) {
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const leave = () => {
+    close();
+    onClose?.();
+  };
+  return (
+    <>
+      <Button variant="default" {...button} onClick={open}>
+        {label}
+      </Button>
+      <ConfirmDialog
+        {...dialog}
+        opened={isOpen || result !== null}
+        onClose={leave}
+        result={result}
+        onConfirm={(fields) => onConfirm(fields, close)}
+      />
+    </>
+  );
+}
+
+/** Asks before a change. A failed change leaves the dialog open, with what was typed. */
 export function ConfirmDialog({ opened, onClose, title, result = null, ...form }: Props) {
   const t = useTexts(common);
   return (

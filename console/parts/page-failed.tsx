@@ -5,7 +5,12 @@ import { LinkAnchor } from "./links.tsx";
 import { Page } from "./page.tsx";
 
 export function PageFailed() {
-  return <Alert role="alert" color="red" title={useTexts(common).crashed} />;
+  const t = useTexts(common);
+  return (
+    <Page title={t.error}>
+      <Alert role="alert" color="red" title={t.crashed} />
+    </Page>
+  );
 }
 
 export function PageNotFound() {

@@ -15,13 +15,32 @@ export function useTitle(title: string): void {
   }, [title]);
 }
 
+/** The path of the page that was shown last. */
+let lastPath: string | undefined;
+
+/** Moves the focus to the heading after a navigation, so that screen readers name the page and the keyboard continues there. */
+function focusAfterNavigation(heading: HTMLElement | null): void {
+  if (heading === null) return;
+  const { pathname } = window.location;
+  // The router scrolls.
+  if (lastPath !== undefined && lastPath !== pathname) heading.focus({ preventScroll: true });
+  lastPath = pathname;
+}
+
 /** A page with its heading, which is also the title of the document. */
 export function Page({ title, actions, children }: Props) {
   useTitle(title);
   return (
     <Stack>
       <Group justify="space-between">
-        <Title order={1} size="h2" style={{ overflowWrap: "anywhere" }}>
+        <Title
+          key={title}
+          ref={focusAfterNavigation}
+          order={1}
+          size="h2"
+          tabIndex={-1}
+          style={{ overflowWrap: "anywhere" }}
+        >
           {title}
         </Title>
         <Group gap="xs">{actions}</Group>

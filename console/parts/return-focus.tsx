@@ -2,8 +2,8 @@ import { useDidUpdate } from "@mantine/hooks";
 import { type ReactNode, useLayoutEffect } from "react";
 
 /**
- * Around a dialog that is in the document only while it is open: when it is gone, returns the focus to what had it before, or to the page if that
- * is gone as well.
+ * Around a dialog that is in the document only while it is open: when it is gone, returns the focus to what had it before. If that is gone as
+ * well, the page gets it, unless a heading has it after a navigation.
  */
 export function ReturnFocus({ children }: { readonly children: ReactNode }) {
   useLayoutEffect(() => {
@@ -11,8 +11,8 @@ export function ReturnFocus({ children }: { readonly children: ReactNode }) {
     return () => {
       // After the change of the document that removes the dialog.
       setTimeout(() => {
-        const target = before?.isConnected ? before : document.getElementById("content");
-        if (target instanceof HTMLElement) target.focus();
+        if (before instanceof HTMLElement && before.isConnected) before.focus();
+        else if (document.activeElement === document.body) document.getElementById("content")?.focus();
       });
     };
   }, []);

@@ -127,10 +127,9 @@ export async function serve(
   // Authenticating a caller is not counted as a verdict.
   const callers = { ...strict, credentials: strict.credentials && recentCredentials(strict.credentials, MAX_CALLERS) };
   const verifyToken: VerifyToken = (credential, presentation) => verify(callers, credential, "default", presentation);
-  const verifyCreator = (keyId: string, version: number) => verifyVersion(callers, keyId, version);
   const guard = await configuredGuard(config, resources, verifyToken, meters.limits, {
     open: (sealed) => keyPages.sessions.open(sealed),
-    verifyVersion: verifyCreator,
+    verifyVersion: (keyId, version) => verifyVersion(callers, keyId, version),
   });
   const ports = await openPorts(config, {
     implementations: implementRpcs(api),

@@ -2,6 +2,7 @@ import { cors as connectCors } from "@connectrpc/connect";
 import cors from "@fastify/cors";
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import type { Rpc, StreamRpc } from "../api/rpc.ts";
+import { rowOf } from "../api/v2alpha1/rpcs.ts";
 import type { Guard } from "../auth/guard.ts";
 import type { ServeApi } from "../console/session-api.ts";
 import { registerConnect } from "./connect/register.ts";
@@ -54,7 +55,7 @@ export interface TransportOptions {
   readonly certificate: Certificate | undefined;
   /** The console; without it its paths are unknown. */
   readonly console?: RegisterPage | undefined;
-  /** The page for the owners of keys, likewise. */
+  /** The page for the owners of keys, likewise. It gets only the RPCs that a session of it may call. */
   readonly keyPage?: RegisterPage | undefined;
   /** Origins of web pages whose scripts may call (CORS); empty: none. */
   readonly corsOrigins: readonly string[];
@@ -106,8 +107,11 @@ export async function createTransport(options: TransportOptions): Promise<Fastif
   registerRest(fastify, routes, readBody);
   if (options.introspection !== undefined) registerIntrospection(fastify, options.introspection, readBody);
   if (options.auditTiles !== undefined) registerAuditTiles(fastify, options.auditTiles);
-  for (const register of [options.console, options.keyPage])
-    await register?.(fastify, (scope) => registerConnect(scope, rpcs, options.streams, options.guard, readBody, []));
+  const serve = (of: typeof rpcs, streams: typeof options.streams) => (scope: FastifyInstance) =>
+    registerConnect(scope, of, streams, options.guard, readBody, []);
+  await options.console?.(fastify, serve(rpcs, options.streams));
+  const ofKeyPage = rpcs.filter(({ method }) => rowOf(method)?.keyPage !== undefined);
+  await options.keyPage?.(fastify, serve(ofKeyPage, []));
   return fastify;
 }
 

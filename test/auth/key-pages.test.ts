@@ -431,6 +431,23 @@ describe("a server", () => {
     expect((await create(other, "calm")).status).toBe(200);
   });
 
+  test.each(
+    table([
+      { offered: "2592000s" },
+      { max_ttl: "90d", offered: "2592000s" },
+      { max_ttl: "7d", offered: "604800s" },
+    ] as readonly { readonly max_ttl?: string; readonly offered: string }[]),
+  )("with a maximum lifetime of keys allows the owner what it offers: %o", async ({ offered, ...fields }) => {
+    const server = await start({ KEYHOLD_MAX_KEY_TTL: "30d" });
+    const sealed = await openKeyPage(server.url, restClient(server), fields);
+    const { body } = await whoAmI(sealed, server.url);
+    expect(body.key_page_session.max_ttl).toBe(offered);
+    const create = (ttl: string) =>
+      callAsPage(server.url, sealed, "IssuedApiKeysService/CreateIssuedApiKey", { name: "n", actor_id: "own", ttl });
+    expect((await create(offered)).status).toBe(200);
+    expect([400, 403]).toContain((await create(`${Number.parseInt(offered, 10) + 1}s`)).status);
+  });
+
   test("without the page has none of its paths, and says how to switch it on", async () => {
     const server = await start({ KEYHOLD_KEY_PAGES: "off" });
     for (const path of ["/keys", "/keys/icon.svg", "/keys/session", "/keys/api/keyhold.v2alpha1.CallersService/WhoAmI"])

@@ -547,6 +547,17 @@ describe("a session of the key page", () => {
     },
   );
 
+  test("finds below /keys/api only the RPCs that a session may permit", async () => {
+    const answer = (rpc: string) => callAsPage(suite.server.url, sealed("everything"), rpc);
+    const { status, body } = await answer("NoService/No");
+    expect(status).toBe(404);
+    for (const { method } of ROWS.filter((one) => one.method.parent !== Health)) {
+      const reply = await answer(`${method.parent.name}/${method.name}`);
+      if (NEEDED[method.name] === undefined) expect(reply, method.name).toMatchObject({ status, body });
+      else expect(reply.body, method.name).not.toEqual(body);
+    }
+  });
+
   test.each(table(Object.keys(GRANTS)))("that permits %s lists exactly the RPCs that are allowed", async (name) => {
     const { body } = await callAsPage(suite.server.url, sealed(name), "CallersService/WhoAmI");
     const allowed = ROWS.filter((one) => (one.scope === null ? one.method.parent !== Health : allows(name, one)));

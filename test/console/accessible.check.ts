@@ -203,6 +203,7 @@ async function walk(language: Language, check: Check): Promise<void> {
     await page.locator("#content").waitFor();
     await page.evaluate((url) => history.pushState(null, "", url), `/console${path}`);
     await page.locator("#content h1").getByText(heading, { exact: true }).waitFor();
+    expect(await page.locator("h1").count(), path).toBe(1);
     await idle();
     await prepare?.(page);
     await note(path, check(page, "html", main === null ? null : control(page.locator("#content"), main)));
@@ -388,8 +389,11 @@ declare global {
   var looksFocused: (element: Element) => boolean;
 }
 
-test("a key is issued, rotated and revoked by the keyboard alone, and the focus is always seen", async () => {
-  const page = await suite.visit({ token: suite.token("keyhold:admin"), reducedMotion: "reduce" }, "/icon.svg");
+test("a key is issued, rotated and revoked by the keyboard alone, over the paths that a reverse proxy must pass", async () => {
+  suite.expectMessages(/401 \(Unauthorized\)/);
+  const page = await suite.visit({ token: null, reducedMotion: "reduce" }, "/icon.svg");
+  const called = new Set<string>();
+  page.on("request", (request) => called.add(new URL(request.url()).pathname));
   await page.addInitScript(recordLooks);
   await page.goto(`${suite.server.url}/console/keys`);
   const heading = (name: string) => page.getByRole("heading", { level: 1, name, exact: true });
@@ -417,11 +421,21 @@ test("a key is issued, rotated and revoked by the keyboard alone, and the focus 
     await keyboard.press("Enter");
   };
 
+  await tabTo(page.getByRole("textbox", { name: "Admin token" }));
+  await keyboard.type(suite.token("keyhold:admin"));
+  await keyboard.press("Enter");
   await heading("Keys").waitFor();
   await keyboard.press("/");
-  await expectFocus(page.getByRole("textbox", { name: "Search keys" }), "itself");
-  await page.reload();
+  const search = page.getByRole("textbox", { name: "Search keys" });
+  await expectFocus(search, "itself");
+  await keyboard.type("nothing");
+  await keyboard.press("Enter");
+  await page.waitForURL(/filter/);
+  await page.getByText("Nothing matches.").waitFor();
+  await expectFocus(search, "itself");
+  await page.goto(`${suite.server.url}/console/keys`);
   await heading("Keys").waitFor();
+  await expectFocus(page.locator("body"), "itself");
   const skip = page.getByRole("link", { name: "Skip to the content" });
   await tabTo(skip);
   expect((await skip.boundingBox())?.x).toBeGreaterThanOrEqual(0);
@@ -429,7 +443,8 @@ test("a key is issued, rotated and revoked by the keyboard alone, and the focus 
   await expectFocus(page.getByRole("main"), "itself");
   await press(page.getByRole("link", { name: "New key" }));
 
-  await heading("New key").waitFor();
+  await expectFocus(heading("New key"), "itself");
+  expect(await page.title()).toBe("New key · Keyhold");
   await tabTo(page.getByRole("textbox", { name: "Name" }));
   await keyboard.type("by keyboard");
   await tabTo(page.getByRole("textbox", { name: "Actor" }));
@@ -440,7 +455,8 @@ test("a key is issued, rotated and revoked by the keyboard alone, and the focus 
   await expectFocus(dialog("The key is created"), "within");
   await press(page.getByRole("button", { name: "Done" }));
 
-  await heading("by keyboard").waitFor();
+  await expectFocus(heading("by keyboard"), "itself");
+  expect(await page.title()).toBe("by keyboard · Keyhold");
   const rotate = page.getByRole("button", { name: "Rotate the secret" });
   await press(rotate);
   await expectFocus(dialog("Rotate the secret"), "within");
@@ -468,6 +484,19 @@ test("a key is issued, rotated and revoked by the keyboard alone, and the focus 
   await page.getByText("The current secret would be rejected: the key is revoked").waitFor();
   expect(await page.getByText("The key is compromised").isVisible()).toBe(true);
   await expectFocus(page.getByRole("main"), "within");
+  const others = [...called].filter((path) => !path.startsWith("/console/"));
+  expect(others).toEqual(["/keyhold.v2alpha1.CallersService/WhoAmI"]);
+});
+
+test("after a deletion, the focus is on the heading of the list", async () => {
+  const { keyId } = await importKey(suite.rest, { name: "imported" });
+  const page = await suite.visit({ token: suite.token("keyhold:admin") }, `/keys/${keyId}`);
+  await page.getByRole("button", { name: "Delete" }).press("Enter");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("textbox").fill("imported");
+  await dialog.getByRole("button", { name: "Delete" }).press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await expectFocus(page.getByRole("heading", { level: 1, name: "Keys" }), "itself");
 });
 
 test("signing in, what is not permitted, what does not exist and the menu of narrow windows are accessible", async () => {
@@ -499,6 +528,25 @@ test("signing in, what is not permitted, what does not exist and the menu of nar
     await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
     expect(await keysLink.isVisible()).toBe(false);
   }
+});
+
+test("what has failed has a heading as well", async () => {
+  suite.expectMessages(/Failed to load resource/, /dynamically imported module/);
+  const page = await suite.visit({ token: suite.token("keyhold:admin") }, "/verify");
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  const expectFailed = async (text: string) => {
+    await page.getByRole("alert").getByText(text).waitFor();
+    expect(await page.getByRole("heading", { level: 1 }).allInnerTexts()).toEqual(["Error"]);
+    await expectAccessible(page);
+  };
+  const loaded = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
+  const isNew = ({ pathname, href }: URL) => pathname.endsWith(".js") && !loaded.includes(href);
+  await page.route(isNew, (route) => route.abort());
+  await page.getByRole("link", { name: "HMAC keys" }).click();
+  await expectFailed("This page has failed. Reload it.");
+  await page.route("**/*CallersService/WhoAmI", (route) => route.abort());
+  await page.reload();
+  await expectFailed("The server cannot be reached");
 });
 
 test("a page that loads does not move either, if less motion is wanted", async () => {

@@ -161,7 +161,12 @@ test("a person edits, disables, enables, rotates, replays and deletes an endpoin
 
   await click(page, "Rotate secret");
   await page.getByRole("textbox", { name: "Grace period" }).fill("1h");
+  const closed = Promise.withResolvers<void>();
+  await page.route("**/*RotateWebhookEndpointSecret", (route) => closed.promise.then(() => route.continue()));
   await click(page, "Rotate");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  closed.resolve();
   const next = await page.getByText(/^whsec_/).innerText();
   expect(next).not.toBe(secret);
   await dialog.getByRole("button", { name: "Close", exact: true }).last().click();

@@ -81,7 +81,7 @@ export const SUITES: readonly Suite[] = [
     command: npm("check:console"),
     gate: {
       KEYHOLD_CONSOLE_EVERY: "3",
-      KEYHOLD_CONSOLE_EXCEPT: ["screenshots", "key-page-embedded", "keyboard", "load"]
+      KEYHOLD_CONSOLE_EXCEPT: ["screenshots", "key-page-embedded", "load"]
         .map((name) => `test/console/${name}.check.ts`)
         .join(","),
     },

@@ -1,13 +1,12 @@
 import { useMutation } from "@connectrpc/connect-query";
 import { Button, Group, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { useNavigate } from "@tanstack/react-router";
 import { type WebhookEndpoint, WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { useCan } from "../../session/permissions.ts";
 import { useRefresh } from "../../session/refresh.ts";
 import { useTexts } from "../../texts/language.tsx";
 import { webhooks } from "../../texts/webhooks.ts";
-import { ConfirmDialog } from "../confirm-dialog.tsx";
+import { ConfirmButton } from "../confirm-dialog.tsx";
 import { ErrorAlert } from "../error-alert.tsx";
 import { WebhookFields, webhookFields } from "./webhook-fields.tsx";
 import { RotateWebhookSecret, useRefreshEndpoint } from "./webhook-rotation.tsx";
@@ -47,101 +46,72 @@ function TestButton({ endpoint: { endpointId } }: Props) {
   );
 }
 
-/** A button that opens a dialog, whose change closes it. */
-function useChange() {
-  const [opened, { open, close }] = useDisclosure(false);
-  const refresh = useRefreshEndpoint();
-  const onSuccess = () => {
-    close();
-    refresh();
-  };
-  return { dialog: { opened, onClose: close }, open, onSuccess };
-}
-
 function EditButton({ endpoint }: Props) {
   const t = useTexts(webhooks);
-  const { dialog, open, onSuccess } = useChange();
-  const update = useMutation(method.updateWebhookEndpoint, { onSuccess });
-  const save = (fields: FormData) =>
-    update.mutate({
-      webhookEndpoint: { endpointId: endpoint.endpointId, ...webhookFields(fields) },
-      updateMask: { paths: ["url", "event_types", "filter", "description"] },
-    });
+  const update = useMutation(method.updateWebhookEndpoint, { onSuccess: useRefreshEndpoint() });
+  const save = (fields: FormData, onSuccess: () => void) =>
+    update.mutate(
+      {
+        webhookEndpoint: { endpointId: endpoint.endpointId, ...webhookFields(fields) },
+        updateMask: { paths: ["url", "event_types", "filter", "description"] },
+      },
+      { onSuccess },
+    );
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        {t.edit}
-      </Button>
-      <ConfirmDialog
-        {...dialog}
-        title={t.editTitle}
-        description={t.editDetail}
-        confirmLabel={t.editConfirm}
-        change={update}
-        onConfirm={save}
-      >
-        <WebhookFields endpoint={endpoint} />
-      </ConfirmDialog>
-    </>
+    <ConfirmButton
+      label={t.edit}
+      title={t.editTitle}
+      description={t.editDetail}
+      confirmLabel={t.editConfirm}
+      change={update}
+      onConfirm={save}
+    >
+      <WebhookFields endpoint={endpoint} />
+    </ConfirmButton>
   );
 }
 
 /** Disables an endpoint, or enables it. */
 function DisableButton({ endpoint: { endpointId, disabled } }: Props) {
   const t = useTexts(webhooks);
-  const { dialog, open, onSuccess } = useChange();
-  const update = useMutation(method.updateWebhookEndpoint, { onSuccess });
+  const update = useMutation(method.updateWebhookEndpoint, { onSuccess: useRefreshEndpoint() });
+  const change = { webhookEndpoint: { endpointId, disabled: !disabled }, updateMask: { paths: ["disabled"] } };
   const label = disabled ? t.enable : t.disable;
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        {label}
-      </Button>
-      <ConfirmDialog
-        {...dialog}
-        title={disabled ? t.enableTitle : t.disableTitle}
-        description={disabled ? t.enableDetail : t.disableDetail}
-        confirmLabel={label}
-        isDangerous={!disabled}
-        change={update}
-        onConfirm={() =>
-          update.mutate({
-            webhookEndpoint: { endpointId, disabled: !disabled },
-            updateMask: { paths: ["disabled"] },
-          })
-        }
-      />
-    </>
+    <ConfirmButton
+      label={label}
+      title={disabled ? t.enableTitle : t.disableTitle}
+      description={disabled ? t.enableDetail : t.disableDetail}
+      confirmLabel={label}
+      isDangerous={!disabled}
+      change={update}
+      onConfirm={(_, onSuccess) => update.mutate(change, { onSuccess })}
+    />
   );
 }
 
 function ReplayButton({ endpoint: { endpointId } }: Props) {
   const t = useTexts(webhooks);
-  const { dialog, open, onSuccess } = useChange();
-  const replay = useMutation(method.replayWebhookEvents, { onSuccess });
+  const replay = useMutation(method.replayWebhookEvents, { onSuccess: useRefreshEndpoint() });
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        {t.replay}
-      </Button>
-      <ConfirmDialog
-        {...dialog}
-        title={t.replay}
-        description={t.replayDetail}
-        confirmLabel={t.replayConfirm}
-        change={replay}
-        onConfirm={(fields) => replay.mutate({ endpointId, seq: BigInt(String(fields.get("seq"))) })}
-      >
-        {/* BigInt takes nothing but digits. */}
-        <TextInput name="seq" label={t.seq} inputMode="numeric" pattern="[0-9]{1,18}" required data-autofocus />
-      </ConfirmDialog>
-    </>
+    <ConfirmButton
+      label={t.replay}
+      title={t.replay}
+      description={t.replayDetail}
+      confirmLabel={t.replayConfirm}
+      change={replay}
+      onConfirm={(fields, onSuccess) =>
+        replay.mutate({ endpointId, seq: BigInt(String(fields.get("seq"))) }, { onSuccess })
+      }
+    >
+      {/* BigInt takes nothing but digits. */}
+      <TextInput name="seq" label={t.seq} inputMode="numeric" pattern="[0-9]{1,18}" required data-autofocus />
+    </ConfirmButton>
   );
 }
 
 function DeleteButton({ endpoint: { endpointId } }: Props) {
   const t = useTexts(webhooks);
-  const { dialog, open } = useChange();
   const refresh = useRefresh();
   const navigate = useNavigate();
   const deletion = useMutation(method.deleteWebhookEndpoint, {
@@ -151,20 +121,15 @@ function DeleteButton({ endpoint: { endpointId } }: Props) {
     },
   });
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        {t.delete}
-      </Button>
-      <ConfirmDialog
-        {...dialog}
-        title={t.deleteTitle}
-        description={t.deleteDetail}
-        confirmLabel={t.delete}
-        isDangerous
-        typedName={endpointId}
-        change={deletion}
-        onConfirm={() => deletion.mutate({ endpointId })}
-      />
-    </>
+    <ConfirmButton
+      label={t.delete}
+      title={t.deleteTitle}
+      description={t.deleteDetail}
+      confirmLabel={t.delete}
+      isDangerous
+      typedName={endpointId}
+      change={deletion}
+      onConfirm={() => deletion.mutate({ endpointId })}
+    />
   );
 }

@@ -1,12 +1,11 @@
-import { Button, TextInput } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { TextInput } from "@mantine/core";
 import { useState } from "react";
 import { type WebhookEndpoint, WebhookEndpointsService } from "../../../gen/keyhold/v2alpha1/webhooks_pb.js";
 import { useRefresh } from "../../session/refresh.ts";
 import { useSecretCall } from "../../session/secret-call.ts";
 import { useTexts } from "../../texts/language.tsx";
 import { webhooks } from "../../texts/webhooks.ts";
-import { ConfirmDialog } from "../confirm-dialog.tsx";
+import { ConfirmButton } from "../confirm-dialog.tsx";
 import { WebhookSecret } from "./webhook-secret.tsx";
 
 const { method } = WebhookEndpointsService;
@@ -21,7 +20,6 @@ export function useRefreshEndpoint() {
 export function RotateWebhookSecret({ endpoint: { endpointId } }: { readonly endpoint: WebhookEndpoint }) {
   const t = useTexts(webhooks);
   const refresh = useRefreshEndpoint();
-  const [opened, { open, close }] = useDisclosure(false);
   const [secret, setSecret] = useState<string | null>(null);
   const rotation = useSecretCall(method.rotateWebhookEndpointSecret);
   const rotate = async (fields: FormData) => {
@@ -29,31 +27,20 @@ export function RotateWebhookSecret({ endpoint: { endpointId } }: { readonly end
     const rotated = await rotation.call({ endpointId, ...(gracePeriod !== "" && { gracePeriod }) });
     if (rotated === undefined) return;
     setSecret(rotated.secret);
-    // It may have been closed meanwhile.
-    open();
     refresh();
   };
-  const forget = () => {
-    setSecret(null);
-    close();
-  };
   return (
-    <>
-      <Button variant="default" onClick={open}>
-        {t.rotate}
-      </Button>
-      <ConfirmDialog
-        opened={opened}
-        onClose={forget}
-        title={t.rotate}
-        description={t.rotateDetail}
-        confirmLabel={t.rotateConfirm}
-        change={rotation}
-        onConfirm={(fields) => void rotate(fields)}
-        result={secret === null ? null : <WebhookSecret secret={secret} />}
-      >
-        <TextInput name="grace" label={t.grace} description={t.graceHint} defaultValue="24h" data-autofocus />
-      </ConfirmDialog>
-    </>
+    <ConfirmButton
+      label={t.rotate}
+      title={t.rotate}
+      description={t.rotateDetail}
+      confirmLabel={t.rotateConfirm}
+      change={rotation}
+      onConfirm={(fields) => void rotate(fields)}
+      result={secret === null ? null : <WebhookSecret secret={secret} />}
+      onClose={() => setSecret(null)}
+    >
+      <TextInput name="grace" label={t.grace} description={t.graceHint} defaultValue="24h" data-autofocus />
+    </ConfirmButton>
   );
 }

@@ -7,7 +7,7 @@ import { timestamp } from "./key-resources.ts";
 export const callers: ServiceRows<typeof CallersService> = {
   whoAmI: {
     implement:
-      ({ permittedRpcs }) =>
+      ({ permittedRpcs, keys: { lifetimes } }) =>
       () =>
       (principal) => {
         const { subject, method, scopes, restrictions, expireTime } = principal;
@@ -18,7 +18,7 @@ export const callers: ServiceRows<typeof CallersService> = {
           restrictedToActorIds: [...(restrictions.actorIds ?? [])],
           expireTime: timestamp(expireTime ?? null),
           permittedRpcs: [...permittedRpcs(principal)],
-          ...(keyPage !== undefined && { keyPageSession: keyPageSession(keyPage) }),
+          ...(keyPage !== undefined && { keyPageSession: keyPageSession(keyPage, lifetimes.maxKeyTtl) }),
         };
       },
     policy: "authenticated",

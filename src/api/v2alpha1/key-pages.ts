@@ -28,18 +28,16 @@ export const keyPages: ServiceRows<typeof KeyPagesService> = {
   },
 };
 
-/** Returns what a session of the key page permits. */
-export function keyPageSession({
-  actorId,
-  permissions,
-  allowedScopes,
-  maxTtl,
-  returnUrl,
-}: KeyPageGrant): MessageInitShape<typeof KeyPageSessionSchema> {
+/** Returns what a session of the key page permits. `maxKeyTtl`: the limit of the server for every key, in milliseconds; null: none. */
+export function keyPageSession(
+  { actorId, permissions, allowedScopes, maxTtl, returnUrl }: KeyPageGrant,
+  maxKeyTtl: number | null,
+): MessageInitShape<typeof KeyPageSessionSchema> {
+  const ttl = Math.min(maxTtl ?? Number.POSITIVE_INFINITY, maxKeyTtl ?? Number.POSITIVE_INFINITY);
   return {
     ...{ actorId, allowedScopes: [...allowedScopes] },
     permissions: KEY_PAGE_PERMISSIONS.filter((one) => permissions.includes(one)).map((one) => WirePermission[one]),
-    ...(maxTtl !== null && { maxTtl: `${maxTtl / 1000}s` }),
+    ...(Number.isFinite(ttl) && { maxTtl: `${ttl / 1000}s` }),
     ...(returnUrl !== null && { returnUrl }),
   };
 }
