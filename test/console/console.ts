@@ -96,6 +96,13 @@ async function beginSession(context: BrowserContext, url: string, token: string)
   await page.close();
 }
 
+/** Waits until the page at /docs shows the operations. It renders all of them at once, which has taken half a minute beside other suites. */
+export async function renderedDocs(page: Page): Promise<Page> {
+  page.setDefaultTimeout(100_000);
+  await page.locator(".opblock").first().waitFor();
+  return page;
+}
+
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** The rules of WCAG 2.2 AA and before, and best practices for names and headings. */

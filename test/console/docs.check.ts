@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { session } from "../../console/texts/session.ts";
-import { expectAccessible, useConsole, type Visitor } from "./console.ts";
+import { expectAccessible, renderedDocs, useConsole, type Visitor } from "./console.ts";
 
 /** The page at /docs, which must look like a page of the console. */
 const suite = useConsole();
@@ -17,21 +17,11 @@ const SCHEMES = ["light", "dark"] as const;
 /** What axe finds in the elements of Swagger UI, which a stylesheet cannot change. */
 const OF_SWAGGER_UI = ["heading-order", "label", "nested-interactive", "region", "select-name"];
 
-/** Milliseconds for one action. It renders the whole API at once, which has taken half a minute beside other suites. */
-const ACTION_TIMEOUT = 100_000;
-
 const urlOfDocs = () => `${suite.server.url}/docs`;
-
-/** Waits until the page shows the operations. */
-async function rendered(page: Page): Promise<Page> {
-  page.setDefaultTimeout(ACTION_TIMEOUT);
-  await page.locator(".opblock").first().waitFor();
-  return page;
-}
 
 /** Opens the page with an operation that has a body, responses and code. */
 async function openOperation(visitor: Omit<Visitor, "token">): Promise<{ page: Page; operation: Locator }> {
-  const page = await rendered(await suite.visit({ token: null, reducedMotion: "reduce", ...visitor }, urlOfDocs()));
+  const page = await renderedDocs(await suite.visit({ token: null, reducedMotion: "reduce", ...visitor }, urlOfDocs()));
   const operation = page.locator(".opblock", { hasText: "Issues a key" });
   await operation.locator(".opblock-summary-control").click();
   await operation.locator(".code-samples code").waitFor();
@@ -70,7 +60,7 @@ test.each(SCHEMES)("it looks like the console in %s colors", async (colorScheme)
   const ofConsole = await suite.visit({ token: suite.token("keyhold:admin"), colorScheme }, "/keys/new");
   const create = ofConsole.getByRole("button", { name: "Create key" });
   await create.waitFor();
-  const docs = await rendered(await suite.openTab(ofConsole, urlOfDocs()));
+  const docs = await renderedDocs(await suite.openTab(ofConsole, urlOfDocs()));
   const authorize = docs.getByRole("button", { name: "Authorize" });
   expect(VARIABLES.length).toBeGreaterThan(10);
   expect(await valuesOf(docs)).toEqual(await valuesOf(ofConsole));
@@ -79,11 +69,10 @@ test.each(SCHEMES)("it looks like the console in %s colors", async (colorScheme)
 
 test("it follows the choice of colors in the console, to which it has a link", async () => {
   const admin = { token: suite.token("keyhold:admin"), colorScheme: "light" } as const;
-  const docs = await rendered(await suite.visit(admin, urlOfDocs()));
+  const docs = await renderedDocs(await suite.visit(admin, urlOfDocs()));
   const expectColors = (expected: (typeof SCHEMES)[number]) => expect.poll(() => colorsOf(docs)).toBe(expected);
   await expectColors("light");
   const ofConsole = await suite.openTab(docs, "/");
-  ofConsole.setDefaultTimeout(ACTION_TIMEOUT);
   await ofConsole.getByRole("button", { name: session.en.menu }).click();
   const choose = (scheme: keyof typeof session.en.schemes) =>
     ofConsole.getByText(session.en.schemes[scheme], { exact: true }).click();
