@@ -4,16 +4,19 @@ import { readFile } from "node:fs/promises";
 /** A file that does not change while the process runs. */
 export class StaticFile {
   readonly #url: URL;
+  readonly #edit: ((text: string) => string) | undefined;
   /** In memory from the first use. A stream per request would hold a file descriptor for a client that does not read. */
   #reading: Promise<{ readonly bytes: Buffer; readonly etag: string }> | undefined;
 
-  constructor(url: URL) {
+  /** `edit` changes the text of the file before it is served. */
+  constructor(url: URL, edit?: (text: string) => string) {
     this.#url = url;
+    this.#edit = edit;
   }
 
   /** Returns the content with its ETag. Rejects if the file cannot be read; the next call tries again. */
   async read() {
-    this.#reading ??= readWhole(this.#url);
+    this.#reading ??= readWhole(this.#url, this.#edit);
     try {
       return await this.#reading;
     } catch (error) {
@@ -23,8 +26,9 @@ export class StaticFile {
   }
 }
 
-async function readWhole(url: URL) {
-  const bytes = await readFile(url);
+async function readWhole(url: URL, edit?: (text: string) => string) {
+  const content = await readFile(url);
+  const bytes = edit === undefined ? content : Buffer.from(edit(content.toString("utf8")));
   return { bytes, etag: `"${hash("sha256", bytes, "base64url")}"` };
 }
 

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import { table } from "../support/conformance.ts";
 import { createKeyPage } from "../support/key-pages.ts";
-import { useConsole, type Visitor } from "./console.ts";
+import { renderedDocs, useConsole, type Visitor } from "./console.ts";
 import { addExampleData, type ExampleData } from "./example-data.ts";
 import { smallPng } from "./small-png.ts";
 
@@ -92,6 +92,17 @@ const PICTURES: readonly Picture[] = [
   { name: "webhooks", path: () => "/webhooks", show: text("siem") },
   { name: "webhook", path: () => "/webhooks/tickets", show: text("key.revoked") },
   { name: "hmac-keys", path: () => "/hmac-keys", show: text("partner-portal") },
+  {
+    ...{ name: "api-reference", path: () => `${suite.server.url}/docs` },
+    show: async (page) => {
+      await renderedDocs(page);
+      const operation = page.locator(".opblock", { hasText: "Lists all endpoints" });
+      await operation.locator(".opblock-summary-control").click();
+      await operation.getByLabel("Language").selectOption("TypeScript");
+      await operation.locator(".response code").first().waitFor();
+      await operation.evaluate((element) => element.scrollIntoView());
+    },
+  },
   // Last, because the audit log has each call that is denied.
   {
     ...{ name: "sign-in", isSignedOut: true, path: () => "/" },

@@ -202,11 +202,13 @@ describe("where there is no console", () => {
     await expectNoConsole(server.url);
     const { headers } = await send(server.url, { path: "/", headers: HTML });
     expect(headers.location).toBe("docs");
+    expect(await (await fetch(`${server.url}/docs`)).text()).toContain("<nav hidden>");
   });
 
   test("KEYHOLD_AUTH=none has it when it is on explicitly", async () => {
     const { url } = await node({ KEYHOLD_AUTH: "none", KEYHOLD_CONSOLE: "on" });
     expect((await send(url, { path: "/console", headers: HTML })).status).toBe(200);
+    expect(await (await fetch(`${url}/docs`)).text()).not.toContain("hidden");
     const { body } = await send(url, rpc(null, "CallersService/WhoAmI"));
     expect(body).toMatchObject({ subject: "anonymous" });
   });

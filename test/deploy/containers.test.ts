@@ -16,6 +16,16 @@ test("the files of the image exist, and the build context contains no others", (
   expect([...new Set(copied)].sort()).toEqual(allowed?.sort());
 });
 
+test("the image and the npm package have each page that the OpenAPI document links to", () => {
+  const links = read("docs/openapi.json").match(/(?<=\]\()docs\/[\w-]+\.md/g);
+  const pages = [...new Set(links)].sort();
+  expect(pages.length).toBeGreaterThan(3);
+  const { files }: { files: string[] } = JSON.parse(read("package.json"));
+  const pagesIn = (paths: readonly string[]) => paths.filter((path) => /^docs\/.*\.md$/.test(path)).sort();
+  expect(pagesIn(dockerfile.split(/\s/))).toEqual(pages);
+  expect(pagesIn(files)).toEqual(pages);
+});
+
 test("no container has unnecessary privileges", () => {
   for (const service of services) {
     expect(service).toMatchObject({ read_only: true, cap_drop: ["ALL"], security_opt: ["no-new-privileges:true"] });

@@ -9,6 +9,7 @@ import { ROOT, readPage } from "./blocks.ts";
 
 const { markdown } = readPage("docs/console.md");
 const { markdown: ofOwners } = readPage("docs/key-page.md");
+const { markdown: ofClients } = readPage("docs/clients.md");
 
 /** Returns the scope of an RPC by its name, such as `ApiKeysService/ListApiKeys`. */
 function scopeOf(rpc: string) {
@@ -24,9 +25,9 @@ test("docs/console.md lists the pages of the navigation, with the scope that eac
   expect(rows.map(([, page, scope]) => [page, scope])).toEqual(needed);
 });
 
-test("docs/console.md and docs/key-page.md show each picture once", () => {
-  const shown = [...`${markdown}\n${ofOwners}`.matchAll(/^!\[[^\]]+\]\(images\/console\/([\w-]+\.png)\)$/gm)].map(
-    ([, file]) => file,
-  );
+test("docs/console.md, docs/key-page.md and docs/clients.md show each picture once", () => {
+  const shown = [
+    ...`${markdown}\n${ofOwners}\n${ofClients}`.matchAll(/^!\[[^\]]+\]\(images\/console\/([\w-]+\.png)\)$/gm),
+  ].map(([, file]) => file);
   expect(shown.sort()).toEqual(readdirSync(join(ROOT, "docs/images/console")).sort());
 });

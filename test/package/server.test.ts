@@ -34,10 +34,10 @@ test("the package has all required files, and no source, test or secret", () => 
     "audit.md",
     "concepts.md",
     "introspection.md",
+    "key-page.md",
     "limits.md",
     "openapi.json",
     "operating.md",
-    "usage.md",
     "webhooks.md",
   ];
   const expected = [

@@ -3,10 +3,12 @@ import { isUnchanged, StaticFile } from "../../lib/static-file.ts";
 
 /** The files of the viewer, with their types. Fastify maintains the package of its assets for its own plugin. */
 const VIEWER = [
+  ["color-scheme.js", "../../../src/transport/services/viewer/color-scheme.js", "text/javascript; charset=utf-8"],
+  ["icon.svg", "../../../src/transport/services/viewer/icon.svg", "image/svg+xml"],
   ["start.js", "../../../src/transport/services/viewer/start.js", "text/javascript; charset=utf-8"],
+  ["style.css", "../../../src/transport/services/viewer/style.css", "text/css; charset=utf-8"],
   ["swagger-ui.css", "@fastify/swagger-ui/static/swagger-ui.css", "text/css; charset=utf-8"],
   ["swagger-ui-bundle.js", "@fastify/swagger-ui/static/swagger-ui-bundle.js", "application/javascript; charset=utf-8"],
-  ["favicon-32x32.png", "@fastify/swagger-ui/static/favicon-32x32.png", "image/png"],
 ] as const;
 
 /** Seconds for which a browser may cache them. It revalidates the document and the page each time. */
@@ -31,7 +33,13 @@ const PAGES = [
 export function registerOpenApi(fastify: FastifyInstance, hasConsole: boolean): void {
   // Written by `npm run generate`.
   fastify.get("/openapi.json", serveFile("../../../docs/openapi.json", "application/json; charset=utf-8", 0));
-  const servePage = serveFile("../../../src/transport/services/viewer/page.html", "text/html; charset=utf-8", 0);
+  const fillIn = (page: string) => page.replace("__CONSOLE__", hasConsole ? "" : "hidden");
+  const servePage = serveFile(
+    "../../../src/transport/services/viewer/page.html",
+    "text/html; charset=utf-8",
+    0,
+    fillIn,
+  );
   fastify.get("/docs", (request, reply) =>
     servePage(request, reply.header("content-security-policy", CONTENT_SECURITY_POLICY)),
   );
@@ -46,8 +54,8 @@ export function registerOpenApi(fastify: FastifyInstance, hasConsole: boolean): 
 }
 
 /** Serves a file with its ETag, or 304 if the client has it. `module` is resolved like an import; `maxAge` is in seconds. */
-function serveFile(module: string, type: string, maxAge: number) {
-  const file = new StaticFile(new URL(import.meta.resolve(module)));
+function serveFile(module: string, type: string, maxAge: number, edit?: (text: string) => string) {
+  const file = new StaticFile(new URL(import.meta.resolve(module)), edit);
   return async ({ method, headers }: FastifyRequest, reply: FastifyReply) => {
     const { bytes, etag } = await file.read();
     reply.headers({ etag, "cache-control": `public, max-age=${maxAge}`, "x-content-type-options": "nosniff" });

@@ -20,18 +20,23 @@ async function namedFiles(): Promise<string[]> {
 }
 
 const TYPES: readonly (readonly [file: string, type: string])[] = [
-  ["/docs/favicon-32x32.png", "image/png"],
+  ["/docs/color-scheme.js", "text/javascript; charset=utf-8"],
+  ["/docs/icon.svg", "image/svg+xml"],
   ["/docs/start.js", "text/javascript; charset=utf-8"],
+  ["/docs/style.css", "text/css; charset=utf-8"],
   ["/docs/swagger-ui-bundle.js", "application/javascript; charset=utf-8"],
   ["/docs/swagger-ui.css", "text/css; charset=utf-8"],
   ["/openapi.json", "application/json; charset=utf-8"],
 ];
 
 test("the page references only files of this server", async () => {
-  expect((await namedFiles()).sort()).toEqual(TYPES.map(([file]) => file));
+  const files = new Set(await namedFiles());
+  expect([...files].sort()).toEqual(["/console", ...TYPES.map(([file]) => file)]);
   const page = await (await get("/docs")).text();
   expect(page).not.toMatch(/https?:|"\/\//);
-  expect(await (await get("/docs/start.js")).text()).not.toMatch(/https?:|"\/\//);
+  for (const file of ["start.js", "color-scheme.js", "style.css"]) {
+    expect(await (await get(`/docs/${file}`)).text(), file).not.toMatch(/https?:|"\/\//);
+  }
 });
 
 test("the page's policy forbids other origins and inline scripts", async () => {
@@ -59,6 +64,11 @@ describe("a file of the page", () => {
       expect((await get(path)).status, path).toBe(404);
     }
   });
+});
+
+test("the icon is that of the console", async () => {
+  const ofConsole = readFileSync(new URL("../../../console/public/icon.svg", import.meta.url), "utf8");
+  expect(await (await get("/docs/icon.svg")).text()).toBe(ofConsole);
 });
 
 test("/openapi.json is the document", async () => {

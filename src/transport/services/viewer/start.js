@@ -3,6 +3,13 @@ const server = new URL("..", document.currentScript.src).href.replace(/\/$/, "")
 /** Shows the `x-codeSamples` of an operation above its responses, with the address of this server. */
 const codeSamples = {
   wrapComponents: {
+    // A long text scrolls, which the keyboard can only do where it can have the focus.
+    HighlightCode:
+      (HighlightCode, { React }) =>
+      (props) => {
+        const focusable = (element) => element?.querySelector("pre")?.setAttribute("tabindex", "0");
+        return React.createElement("div", { ref: focusable }, React.createElement(HighlightCode, props));
+      },
     responses: (Responses, { React }) => {
       const h = React.createElement;
       return (props) => {
