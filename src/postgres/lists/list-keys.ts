@@ -11,12 +11,12 @@ import { compareIds, compileFilter } from "./filter.ts";
 import { type ListPart, mergedBy, mergedColumns, pageColumns, partsOf, sortedBy, within } from "./order.ts";
 
 const TOO_SLOW =
-  "the filter is too selective for this order_by; order by a field that the filter restricts, such as expire_time";
+  "selects too few of too many keys; add a condition on actor_id, name, create_time or a metadata entry, or order by the field that it restricts, such as expire_time";
 
 /** Returns the keys of one page. Throws `LIST_TOO_SLOW` if the database finds the keys of a filter too slowly. */
 export function listKeys(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {
   const page = readPage(sql, list, now);
-  return list.filter.node === "all" ? page : pageInTime(page, "order_by", TOO_SLOW);
+  return list.filter.node === "all" ? page : pageInTime(page, "filter", TOO_SLOW);
 }
 
 async function readPage(sql: Sql, list: ListQuery, now: Date): Promise<ListedKey[]> {
