@@ -47,6 +47,25 @@ test("the list is accessible", async () => {
   }
 });
 
+test("a list that fails after seconds is not repeated unless the person wants it", async () => {
+  suite.expectMessages(/503 \(Service Unavailable\)/);
+  const page = await suite.visit({ token: suite.token("keyhold:keys.read") }, "/verify");
+  const statuses: number[] = [];
+  page.on("response", (response) => {
+    if (response.url().endsWith("/ListApiKeys")) statuses.push(response.status());
+  });
+  const link = page.getByRole("link", { name: "Keys", exact: true });
+  await link.waitFor();
+  await suite.sql.begin(async (lock) => {
+    await lock`LOCK TABLE api_keys`;
+    await link.click();
+    await page.getByRole("alert").getByText("the database did not respond in time").waitFor();
+  });
+  expect(statuses).toEqual([503]);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("alert").waitFor({ state: "detached" });
+});
+
 /** Fails each statement that reads the row of a key by this name, as after a statement timeout. */
 const FAILING_POLICY = `
   CREATE FUNCTION time_out() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
