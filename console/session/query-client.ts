@@ -2,7 +2,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { createConnectQueryKey } from "@connectrpc/connect-query";
 import { hashKey, MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { CallersService } from "../../gen/keyhold/v2alpha1/callers_pb.js";
-import { transport } from "./transport.ts";
+import { hasFailedLate, transport } from "./transport.ts";
 
 const { whoAmI } = CallersService.method;
 
@@ -25,7 +25,8 @@ export const queryClient = new QueryClient({
   mutationCache: new MutationCache({ onError }),
   defaultOptions: {
     queries: {
-      retry: (failures, error) => failures < MAX_RETRIES && ConnectError.from(error).code === Code.Unavailable,
+      retry: (failures, error) =>
+        failures < MAX_RETRIES && ConnectError.from(error).code === Code.Unavailable && !hasFailedLate(error),
       staleTime: 5_000,
       refetchOnWindowFocus: false,
     },

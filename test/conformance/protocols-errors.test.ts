@@ -355,10 +355,8 @@ const ERRORS: Readonly<Record<Exclude<ErrorCode, OfServer | (typeof SLOW)[number
       },
       {
         code: "FAILED_PRECONDITION",
-        message: expect.stringMatching(
-          /^order_by: .* order by a field that the filter restricts, such as expire_time$/,
-        ),
-        violations: { order_by: expect.stringContaining("order by a field that the filter restricts") },
+        message: expect.stringMatching(/^filter: .* or order by the field that it restricts, such as expire_time$/),
+        violations: { filter: expect.stringContaining("add a condition on actor_id") },
       },
     ),
     API_KEY_REVOKED: fails(

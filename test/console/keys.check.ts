@@ -46,3 +46,49 @@ test("the list is accessible", async () => {
     await expectAccessible(page);
   }
 });
+
+test("a list that fails after seconds is not repeated unless the person wants it", async () => {
+  suite.expectMessages(/503 \(Service Unavailable\)/);
+  const page = await suite.visit({ token: suite.token("keyhold:keys.read") }, "/verify");
+  const statuses: number[] = [];
+  page.on("response", (response) => {
+    if (response.url().endsWith("/ListApiKeys")) statuses.push(response.status());
+  });
+  const link = page.getByRole("link", { name: "Keys", exact: true });
+  await link.waitFor();
+  await suite.sql.begin(async (lock) => {
+    await lock`LOCK TABLE api_keys`;
+    await link.click();
+    await page.getByRole("alert").getByText("the database did not respond in time").waitFor();
+  });
+  expect(statuses).toEqual([503]);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("alert").waitFor({ state: "detached" });
+});
+
+/** Fails each statement that reads the row of a key by this name, as after a statement timeout. */
+const FAILING_POLICY = `
+  CREATE FUNCTION time_out() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN
+    RAISE EXCEPTION 'canceled' USING ERRCODE = 'query_canceled';
+  END $$;
+  CREATE POLICY timeout_by_name ON api_keys USING (CASE WHEN name = 'slow list' THEN time_out() ELSE true END);
+  ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY`;
+
+test("a search that fails is called once, and the page shows what to change", async () => {
+  await issue(suite.rest, { name: "slow list", actor_id: "slow" });
+  await suite.sql.unsafe(FAILING_POLICY);
+  suite.expectMessages(/400 \(Bad Request\)/);
+  const page = await suite.visit({ token: suite.token("keyhold:keys.read") }, "/verify");
+  const statuses: number[] = [];
+  page.on("response", (response) => {
+    if (response.url().endsWith("/ListApiKeys")) statuses.push(response.status());
+  });
+  for (const [filter, message] of [
+    ['actor_id="slow"', /^filter: selects too few of too many keys; add a condition on actor_id,/],
+    ['name="*7*"', /^filter: .*a wildcard is allowed only at the end of a name value,/],
+  ] as const) {
+    await page.goto(`${suite.server.url}/console/keys?filter=${encodeURIComponent(filter)}`);
+    await page.getByRole("alert").getByText(message).waitFor();
+    expect(statuses.splice(0)).toEqual([400]);
+  }
+});

@@ -213,3 +213,32 @@ async function apply(rows: readonly Row[], change: Change): Promise<string> {
         last_used_time = ${last_used_time}::text::timestamptz WHERE key_id = ${keyId}`;
   return keyId;
 }
+
+test("the parts of a page share the statement timeout", async () => {
+  await storeRows(sql, []);
+  const owner = connect({ url: database.ownerUrl, prepare: false, statementTimeout: 10_000 });
+  const hurried = connect({ url: database.url, prepare: false, statementTimeout: 1_500 });
+  try {
+    // Each statement that reads the keys of a list takes 0.8 s.
+    await owner.unsafe(`
+      CREATE FUNCTION wait() RETURNS boolean LANGUAGE sql AS 'SELECT pg_sleep(0.8) IS NOT NULL';
+      CREATE POLICY slowly ON api_keys USING ((SELECT wait()));
+      ALTER TABLE api_keys ENABLE ROW LEVEL SECURITY`);
+    await owner`
+      INSERT INTO api_keys (key_id, kind, name, actor_id, scopes, metadata, hint, create_time, update_time, digest, digest_key_id)
+      VALUES (gen_random_uuid(), 'issued', 'a', 'a', '{}', '{}', '', now(), now(), '', '')`;
+    const page = (field: OrderField) => {
+      const list = { actorIds: null, kind: "issued", after: null, limit: 9 } as const;
+      const filter = parseKeyFilter("actor_id=a", "issued", now);
+      return listKeys(hurried, { ...list, filter, order: { field, isDescending: false } }, NOW);
+    };
+    expect(await page("name")).toHaveLength(1);
+    await expect(page("expire_time")).rejects.toMatchObject({
+      code: "LIST_TOO_SLOW",
+      message: expect.stringMatching(/^filter: .* add a condition on actor_id, name, create_time or a metadata entry/),
+    });
+  } finally {
+    await owner.unsafe("ALTER TABLE api_keys DISABLE ROW LEVEL SECURITY; DROP POLICY IF EXISTS slowly ON api_keys");
+    await Promise.all([owner.end(), hurried.end()]);
+  }
+});

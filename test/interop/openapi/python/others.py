@@ -55,6 +55,7 @@ def later_releases(_client, ok):
             "scopes": [],
             "metadata": {},
             "missing_scopes": [],
+            "limits": [],
             "error_code": "VERIFICATION_ERROR_LATER",
             "status": "KEY_STATUS_LATER",
             "credential_type": "CREDENTIAL_TYPE_LATER",

@@ -50,8 +50,8 @@ pub async fn health_and_keys(keyhold: &Configuration, ok: &mut Steps<'_>) -> Out
 
 pub async fn later_releases(ok: &mut Steps<'_>) -> Outcome {
     let verdict: VerifyApiKeyResponse = serde_json::from_str(
-        r#"{"is_valid": false, "scopes": [], "metadata": {}, "missing_scopes": [], "error_code": "VERIFICATION_ERROR_LATER", "later": {"field": 1},
-            "status": "KEY_STATUS_LATER", "credential_type": "CREDENTIAL_TYPE_LATER"}"#,
+        r#"{"is_valid": false, "scopes": [], "metadata": {}, "missing_scopes": [], "limits": [], "error_code": "VERIFICATION_ERROR_LATER",
+            "later": {"field": 1}, "status": "KEY_STATUS_LATER", "credential_type": "CREDENTIAL_TYPE_LATER"}"#,
     )?;
     let is_read = verdict.error_code.as_deref() == Some("VERIFICATION_ERROR_LATER") && verdict.status.is_some();
     ok.step("unknown values and fields of a response are accepted", is_read, &verdict)?;

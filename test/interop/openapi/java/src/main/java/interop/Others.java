@@ -18,8 +18,8 @@ final class Others {
 
   static void laterReleases(Tap.Steps ok) throws Exception {
     String verdict = """
-        {"is_valid": false, "scopes": [], "metadata": {}, "missing_scopes": [], "error_code": "VERIFICATION_ERROR_LATER", "status": "KEY_STATUS_LATER",
-         "credential_type": "CREDENTIAL_TYPE_LATER", "later": {"field": 1}}""";
+        {"is_valid": false, "scopes": [], "metadata": {}, "missing_scopes": [], "limits": [], "error_code": "VERIFICATION_ERROR_LATER",
+         "status": "KEY_STATUS_LATER", "credential_type": "CREDENTIAL_TYPE_LATER", "later": {"field": 1}}""";
     var read = Library.read(verdict, VerifyApiKeyResponse.class);
     ok.step("unknown values and fields of a response are accepted", !read.getIsValid()
         && read.getErrorCode().equals("VERIFICATION_ERROR_LATER") && read.getStatus().equals("KEY_STATUS_LATER"), read);
