@@ -53,6 +53,8 @@ export default defineConfig({
     setupFiles: ["test/support/seed-properties.ts"],
     // Suites share what they import: with a worker of its own for every file, starting workers takes longer than the tests.
     isolate: false,
+    // Node.js itself loads the sources, as it does for the server: without transforms, tests take an eighth less CPU time.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     maxWorkers: MAX_WORKERS,
     // The gate sets it for suites with time limits, and on a slow machine, where servers lose leases, and calls end before they are done.
     retry: Number(process.env.KEYHOLD_TEST_RETRIES ?? 0),

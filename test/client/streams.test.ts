@@ -87,11 +87,11 @@ test("a server that restarts loses no call: those without an answer are sent aga
   });
   for (let i = 0; i < 2; i++) {
     const before = count;
-    await vi.waitFor(() => expect(count).toBeGreaterThan(before + 100));
+    await expect.poll(() => count).toBeGreaterThan(before + 100);
     await suite.server.restart({ KEYHOLD_AUTH: "admin-token", KEYHOLD_PORT: url.port });
   }
   const before = count;
-  await vi.waitFor(() => expect(count).toBeGreaterThan(before + 100));
+  await expect.poll(() => count).toBeGreaterThan(before + 100);
   isOver = true;
   await Promise.all(callers);
 });

@@ -30,8 +30,8 @@ type Texts = ReadonlyMap<string, Text>;
 const CATALOGUES = paths(/^console\/texts\/(?!catalogue\.).*\.ts$/);
 
 async function load(path: string): Promise<Readonly<Record<Language, Texts>>> {
-  const catalogues: Record<Language, object>[] = Object.values(await import(join(ROOT, path)));
-  const [{ en, de } = expect.fail(`${path} has no catalogue`)] = catalogues;
+  const exported: readonly Record<Language, object>[] = Object.values(await import(join(ROOT, path)));
+  const { en, de } = exported.find((one) => "en" in one) ?? expect.fail(`${path} has no catalogue`);
   const textsOf = (value: object): [string, Text][] =>
     Object.entries(value).flatMap(([name, member]): [string, Text][] =>
       typeof member === "object"

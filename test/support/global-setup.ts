@@ -8,11 +8,12 @@ import postgres from "postgres";
 import type { TestProject } from "vitest/node";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../src/embedded-postgres/embedded.ts";
 import { freePort } from "./free-port.ts";
+import { createTemplate, dropTemplate } from "./template-database.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** A superuser's URL, or the Unix socket that returns one: the server starts when the first suite requests it. */
-    readonly testPostgres: { readonly url: string } | { readonly socket: string };
+    /** A Unix socket that returns a superuser's URL and the template database: the server starts when the first suite requests it. */
+    readonly testPostgres: string;
     /** A folder for the files of tests, which other users may traverse. It is removed after the run, even if that is interrupted. */
     readonly testDir: string;
   }
@@ -44,18 +45,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
 }
 
 async function offerServer(project: TestProject, dir: string): Promise<() => Promise<void>> {
-  const url = process.env.KEYHOLD_TEST_DATABASE_URL;
   const socket = join(dir, "ask.sock");
-  project.provide("testPostgres", url ? { url } : { socket });
-  return url ? async () => {} : answerWithUrl(dir, socket);
-}
-
-async function answerWithUrl(dir: string, socket: string): Promise<() => Promise<void>> {
+  project.provide("testPostgres", socket);
   let starting: Promise<TestServer> | undefined;
   const server = createServer((connection) => {
-    starting ??= startServer(dir);
+    starting ??= prepareServer(dir);
     starting.then(
-      ({ url }) => connection.end(JSON.stringify({ url })),
+      ({ url, template }) => connection.end(JSON.stringify({ url, template })),
       (error) => connection.end(JSON.stringify({ error: String(error) })),
     );
   });
@@ -68,11 +64,26 @@ async function answerWithUrl(dir: string, socket: string): Promise<() => Promise
 
 interface TestServer {
   readonly url: string;
+  readonly template: string;
   stop(): Promise<void>;
 }
 
+async function prepareServer(dir: string): Promise<TestServer> {
+  const external = process.env.KEYHOLD_TEST_DATABASE_URL;
+  const { url, stop } = external ? { url: external, stop: async () => {} } : await startServer(dir);
+  const template = await createTemplate(url);
+  return {
+    url,
+    template,
+    stop: async () => {
+      if (external) await dropTemplate(url, template);
+      await stop();
+    },
+  };
+}
+
 /** Sets a password, since suites connect over TCP, so that a plain URL is enough for every client. */
-async function startServer(dir: string): Promise<TestServer> {
+async function startServer(dir: string): Promise<Omit<TestServer, "template">> {
   const hbaFile = join(dir, "pg_hba.conf");
   await writeFile(hbaFile, hostRules);
   const port = String(await freePort());

@@ -1,9 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
-import postgres from "postgres";
 import { inject } from "vitest";
-import { bringUpToDate } from "../../src/postgres/migrations/schema.ts";
+import { adoptCopy, runOn, urlOf } from "./template-database.ts";
 
 export interface TestDatabase {
   /** URL of the database with the privileges of a server, which `keyhold migrate` grants. Any client can parse it. */
@@ -16,28 +15,35 @@ export interface TestDatabase {
 
 /** Creates a database with the schema for a suite, on the server that all suites of a run share (`global-setup.ts`). */
 export async function createTestDatabase(): Promise<TestDatabase> {
-  const database = await createEmptyDatabase();
-  await bringUpToDate(database.ownerUrl, userOf(database.url));
+  const { url, template } = await testPostgres();
+  const { database, name, server } = await createDatabase(url, template);
+  await adoptCopy(url, { template, name, server });
   return database;
 }
 
 /** Creates a database without a schema, in which the servers' role has no privileges yet. */
 export async function createEmptyDatabase(): Promise<TestDatabase> {
-  const admin = await superuserUrl();
+  const { url } = await testPostgres();
+  return (await createDatabase(url, "template1")).database;
+}
+
+async function createDatabase(admin: string, template: string) {
   const name = `test_${randomBytes(6).toString("hex")}`;
   const server = `${name}_server`;
   const password = randomBytes(16).toString("hex");
-  await run(admin, [
+  await runOn(admin, [
     `CREATE ROLE ${name} LOGIN PASSWORD '${password}'`,
     // The owner is a member of the servers' role, so that tests may terminate its connections and read its statistics.
     `CREATE ROLE ${server} LOGIN PASSWORD '${password}' ROLE ${name}`,
-    `CREATE DATABASE ${name} OWNER ${name}`,
+    `CREATE DATABASE ${name} OWNER ${name} TEMPLATE ${template}`,
   ]);
-  return {
-    url: urlOf(admin, name, server, password),
-    ownerUrl: urlOf(admin, name, name, password),
-    drop: () => run(admin, [`DROP DATABASE ${name} WITH (FORCE)`, `DROP ROLE ${server}`, `DROP ROLE ${name}`]),
+  const drop = [`DROP DATABASE ${name} WITH (FORCE)`, `DROP ROLE ${server}`, `DROP ROLE ${name}`];
+  const database = {
+    url: urlOf(admin, name, { user: server, password }),
+    ownerUrl: urlOf(admin, name, { user: name, password }),
+    drop: () => runOn(admin, drop),
   };
+  return { database, name, server };
 }
 
 /** Returns the role in a URL. */
@@ -45,34 +51,15 @@ export function userOf(url: string): string {
   return new URL(url).username;
 }
 
-function urlOf(admin: string, database: string, user: string, password: string): string {
-  const url = new URL(admin);
-  url.username = user;
-  url.password = password;
-  url.pathname = `/${database}`;
-  return url.href;
-}
-
 /** Runs statements as a superuser on the server that all suites share. Returns its URL. */
 export async function runAsSuperuser(statements: readonly string[]): Promise<string> {
-  const url = await superuserUrl();
-  await run(url, statements);
+  const { url } = await testPostgres();
+  await runOn(url, statements);
   return url;
 }
 
-async function run(url: string, statements: readonly string[]): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => {} });
-  try {
-    for (const statement of statements) await sql.unsafe(statement);
-  } finally {
-    await sql.end();
-  }
-}
-
-async function superuserUrl(): Promise<string> {
-  const source = inject("testPostgres");
-  if ("url" in source) return source.url;
-  const answer = JSON.parse(await text(connect(source.socket))) as { url: string } | { error: string };
+async function testPostgres(): Promise<{ readonly url: string; readonly template: string }> {
+  const answer = JSON.parse(await text(connect(inject("testPostgres"))));
   if ("error" in answer) throw new Error(answer.error);
-  return answer.url;
+  return answer;
 }
