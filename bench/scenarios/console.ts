@@ -1,20 +1,19 @@
+import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
 import type { Browser, Page } from "playwright-core";
 import { startChromium } from "../../test/support/programs/chromium.ts";
 import { type Fixture, once } from "../harness/fixture.ts";
-import type { Measure, Scenario } from "../harness/scenario.ts";
+import type { Scenario } from "../harness/scenario.ts";
 import { installSeeded } from "../subject/seeded.ts";
 
 /** Keys that are scrolled through. */
 const LONG_LIST = 10_000;
 const MANY = 1_000_000;
 
-/** How many times slower than this machine the processor of the page is. */
+/** How many times slower than this machine the processor of a page is that is loaded. */
 const SLOWDOWN = 4;
 
-/** Milliseconds in which a page answers late: a task longer than this is a long task (W3C Long Tasks), and a frame is seen to be missing. */
-const LONG_TASK = 50;
-
-/** Pixels of one step of scrolling. */
+/** Pixels of one step of the wheel. */
 const STEP = 700;
 
 const listed = once(async (fixture) => (await installSeeded(fixture, { count: LONG_LIST })).installation.server.url);
@@ -22,7 +21,7 @@ const many = once(async (fixture) => (await installSeeded(fixture, { count: MANY
 
 const shared = { group: "console", against: "absolute", judged: "value", needs: ["chromium"], rounds: 9 } as const;
 
-/** The pages of the console in Chromium without a GPU, which uses all cores. */
+/** The pages of the console in Chromium, which uses all cores and no GPU. */
 export const consoleScenarios: readonly Scenario[] = [
   load("overview", "/"),
   load("keys", "/keys"),
@@ -31,10 +30,10 @@ export const consoleScenarios: readonly Scenario[] = [
   {
     ...shared,
     name: "console-scroll",
-    work: "console, frames over 50 ms while the first 10,000 keys are loaded by scrolling",
+    work: "console, frames over 50 ms while 10,000 keys are loaded by scrolling",
     unit: "frames",
     rounds: 3,
-    prepare: async (fixture) => pairOf(await opener(fixture, await listed(fixture)), scroll),
+    prepare: (fixture) => visits(fixture, listed, scroll),
   },
   {
     ...shared,
@@ -42,7 +41,7 @@ export const consoleScenarios: readonly Scenario[] = [
     work: "console, frames over 50 ms in 300 jumps through 10,000 loaded keys",
     unit: "frames",
     rounds: 3,
-    prepare: async (fixture) => pairOf(await opener(fixture, await listed(fixture)), jump),
+    prepare: (fixture) => visits(fixture, listed, jump),
   },
   {
     ...shared,
@@ -50,106 +49,77 @@ export const consoleScenarios: readonly Scenario[] = [
     work: "console, from the response of the list at 1,000,000 keys to its rows",
     unit: "ms",
     long: 150,
-    prepare: async (fixture) => pairOf(await opener(fixture, await many(fixture)), firstPage),
+    prepare: (fixture) => visits(fixture, many, firstPage),
   },
 ];
 
 /** The first load of a page, with nothing in the cache of the browser. */
 function load(name: string, path: string): Scenario {
+  const measure: Measure = async (page, url) => {
+    const devTools = await page.context().newCDPSession(page);
+    await devTools.send("Emulation.setCPUThrottlingRate", { rate: SLOWDOWN });
+    await page.goto(`${url}/console${path}`, { waitUntil: "commit" });
+    return page.evaluate<number>("benchmark.interactive()");
+  };
   return {
     ...shared,
     name: `console-load-${name}`,
-    work: `console, ${path} with an empty cache and a processor ${SLOWDOWN} times slower, until it is interactive`,
+    work: `console, ${path} with an empty cache at ${SLOWDOWN} × CPU throttling, until it is interactive`,
     unit: "s",
-    prepare: async (fixture) => pairOf(await opener(fixture, await listed(fixture)), (page) => interactive(page, path)),
+    prepare: (fixture) => visits(fixture, listed, measure),
   };
 }
 
-interface Visit {
-  readonly page: Page;
-  readonly url: string;
-}
+type Measure = (page: Page, url: string) => Promise<number>;
 
-type Open = <T>(measure: (visit: Visit) => Promise<T>) => Promise<T>;
+const IN_PAGE = stripTypeScriptTypes(readFileSync(new URL("../browser/page.ts", import.meta.url), "utf8"));
 
-/** Each measurement is one page in a browser context of its own. */
-async function opener(fixture: Fixture, url: string): Promise<Open> {
-  const browser = await chromium(fixture);
-  return async (measure) => {
+/** Each measurement is one page, in a browser context of its own. */
+async function visits(fixture: Fixture, urlOf: (fixture: Fixture) => Promise<string>, measure: Measure) {
+  const [url, browser] = [await urlOf(fixture), await chromium(fixture)];
+  const subject = async () => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en" });
     try {
-      return await measure({ page: await context.newPage(), url });
+      // A script, not a module: in a function of its own, which exports nothing.
+      await context.addInitScript(`{${IN_PAGE.replace(/^export \{\};$/m, "")}}`);
+      return await measure(await context.newPage(), url);
     } finally {
       await context.close();
     }
   };
+  return { subject, baseline: null };
 }
 
 const chromium = once(async (fixture): Promise<Browser> => {
+  // A child has the cores of its parent.
+  fixture.pinning.move("both", process.pid);
   const browser = await startChromium();
+  fixture.pinning.move("load", process.pid);
   fixture.onClose(() => browser.close());
   return browser;
 });
 
-function pairOf(open: Open, measure: (visit: Visit) => Promise<number>): { subject: Measure; baseline: null } {
-  return { subject: () => open(measure), baseline: null };
-}
+const scroll: Measure = async (page, url) => {
+  await openList(page, url);
+  await page.evaluate("benchmark.countFrames()");
+  await loadAll(page);
+  return page.evaluate<number>("benchmark.longFrames()");
+};
 
-/** Returns the seconds until the page has its heading, and its last long task is over. */
-async function interactive({ page, url }: Visit, path: string): Promise<number> {
-  await page.addInitScript(() => {
-    const tasks: PerformanceEntry[] = [];
-    new PerformanceObserver((list) => tasks.push(...list.getEntries())).observe({ type: "longtask", buffered: true });
-    const heading = new Promise<number>((resolve) => {
-      new MutationObserver((_, observer) => {
-        if (document.querySelector("h1") === null) return;
-        observer.disconnect();
-        resolve(performance.now());
-      }).observe(document, { childList: true, subtree: true });
-    });
-    const end = () => Math.max(0, ...tasks.map(({ startTime, duration }) => startTime + duration));
-    Object.assign(globalThis, {
-      interactive: async () => {
-        const shown = await heading;
-        // The page is quiet when a second has passed without a long task.
-        while (performance.now() - Math.max(shown, end()) < 1000) await new Promise((done) => setTimeout(done, 100));
-        return Math.max(shown, end());
-      },
-    });
-  });
-  const devTools = await page.context().newCDPSession(page);
-  await devTools.send("Emulation.setCPUThrottlingRate", { rate: SLOWDOWN });
-  await page.goto(`${url}/console${path}`, { waitUntil: "commit" });
-  return (await page.evaluate(() => (globalThis as unknown as InPage).interactive())) / 1000;
-}
+const jump: Measure = async (page, url) => {
+  await openList(page, url);
+  await loadAll(page);
+  await page.evaluate("benchmark.countFrames()");
+  await page.evaluate("benchmark.jump(300)");
+  return page.evaluate<number>("benchmark.longFrames()");
+};
 
-interface InPage {
-  interactive(): Promise<number>;
-  frames: number[];
-}
+const firstPage: Measure = async (page, url) => {
+  await page.goto(`${url}/console/keys`);
+  return page.evaluate<number>("benchmark.firstRows()");
+};
 
-async function scroll(visit: Visit): Promise<number> {
-  await openList(visit);
-  await countFrames(visit.page);
-  await loadAll(visit.page);
-  return longFrames(visit.page);
-}
-
-async function jump(visit: Visit): Promise<number> {
-  await openList(visit);
-  await loadAll(visit.page);
-  await countFrames(visit.page);
-  await visit.page.evaluate(async () => {
-    for (let jump = 0; jump < 300; jump++) {
-      // Multiples of the golden ratio, modulo 1, are spread evenly.
-      scrollTo(0, (document.documentElement.scrollHeight - innerHeight) * ((jump * 0.618) % 1));
-      await new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown)));
-    }
-  });
-  return longFrames(visit.page);
-}
-
-async function openList({ page, url }: Visit): Promise<void> {
+async function openList(page: Page, url: string): Promise<void> {
   await page.goto(`${url}/console/keys`);
   await page.locator("tbody tr").first().waitFor();
   await page.mouse.move(600, 500);
@@ -159,46 +129,4 @@ async function openList({ page, url }: Visit): Promise<void> {
 async function loadAll(page: Page): Promise<void> {
   const last = page.locator(`tbody tr[aria-rowindex="${LONG_LIST + 1}"]`);
   while ((await last.count()) === 0) for (let step = 0; step < 10; step++) await page.mouse.wheel(0, STEP);
-}
-
-async function countFrames(page: Page): Promise<void> {
-  await page.evaluate(() => {
-    const frames: number[] = [];
-    let last = performance.now();
-    const next = (time: number) => {
-      frames.push(time - last);
-      last = time;
-      requestAnimationFrame(next);
-    };
-    requestAnimationFrame(next);
-    Object.assign(globalThis, { frames });
-  });
-}
-
-/** Returns how many frames since `countFrames` took longer than 50 ms. */
-async function longFrames(page: Page): Promise<number> {
-  const frames = await page.evaluate(() => (globalThis as unknown as InPage).frames);
-  return frames.filter((time) => time > LONG_TASK).length;
-}
-
-/** Returns the milliseconds from the response of the list to the frame with its first rows. */
-async function firstPage({ page, url }: Visit): Promise<number> {
-  await page.addInitScript(() => {
-    const shown = new Promise<number>((resolve) => {
-      new MutationObserver((_, observer) => {
-        if (document.querySelector("tbody tr") === null) return;
-        observer.disconnect();
-        requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
-      }).observe(document, { childList: true, subtree: true });
-    });
-    Object.assign(globalThis, {
-      interactive: async () => {
-        const time = await shown;
-        const [response] = performance.getEntriesByType("resource").filter(({ name }) => name.endsWith("/ListApiKeys"));
-        return time - (response as PerformanceResourceTiming).responseEnd;
-      },
-    });
-  });
-  await page.goto(`${url}/console/keys`);
-  return page.evaluate(() => (globalThis as unknown as InPage).interactive());
 }
