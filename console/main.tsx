@@ -1,24 +1,25 @@
 import "./session/trusted-types.ts";
 import "./components.css";
 import "./console.css";
-import { createQueryOptions, TransportProvider } from "@connectrpc/connect-query";
+import { TransportProvider } from "@connectrpc/connect-query";
 import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { CallersService } from "../gen/keyhold/v2alpha1/callers_pb.js";
 import { router } from "./router.tsx";
 import { nonce } from "./session/page-settings.ts";
-import { queryClient } from "./session/query-client.ts";
+import { loadSession, queryClient } from "./session/query-client.ts";
 import { SessionGate } from "./session/session-gate.tsx";
 import { transport } from "./session/transport.ts";
 import { LanguageProvider } from "./texts/language.tsx";
 import { cssVariables, theme } from "./theme.ts";
 
-// Neither waits for the other, nor for the first rendering.
+// Neither waits for the other, nor for the first rendering. RouterProvider subscribes only when it is rendered, and would miss a step back or
+// forward before.
+router.history.subscribe(router.load);
 void router.load();
-void queryClient.prefetchQuery(createQueryOptions(CallersService.method.whoAmI, {}, { transport }));
+void loadSession();
 
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no element #root");

@@ -1,15 +1,13 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { createConnectQueryKey } from "@connectrpc/connect-query";
+import { createQueryOptions } from "@connectrpc/connect-query";
 import { hashKey, MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
 import { CallersService } from "../../gen/keyhold/v2alpha1/callers_pb.js";
 import { hasFailedLate, transport } from "./transport.ts";
 
-const { whoAmI } = CallersService.method;
-
 const MAX_RETRIES = 2;
 
-const whoAmIKey = createConnectQueryKey({ schema: whoAmI, input: {}, transport, cardinality: "finite" });
-const whoAmIHash = hashKey(whoAmIKey);
+const whoAmI = createQueryOptions(CallersService.method.whoAmI, {}, { transport });
+const whoAmIHash = hashKey(whoAmI.queryKey);
 
 /** A call says that the session has ended: reads again who the caller is, and the page shows why. */
 function onError(error: Error): void {
@@ -34,6 +32,10 @@ export const queryClient = new QueryClient({
   },
 });
 
+export function loadSession(): Promise<void> {
+  return queryClient.prefetchQuery(whoAmI);
+}
+
 export function refreshSession(): Promise<void> {
-  return queryClient.invalidateQueries({ queryKey: whoAmIKey });
+  return queryClient.invalidateQueries({ queryKey: whoAmI.queryKey });
 }

@@ -117,11 +117,12 @@ interface AxeOptions {
   readonly except?: readonly string[];
 }
 
-/** Expects that axe finds nothing on the page as it is now. */
+/** Expects that axe finds nothing on the page as it is now. Waits for its heading: the document is loaded before it. */
 export async function expectAccessible(
   page: Page,
   { within = "html", rules = RULES, except = [] }: AxeOptions = {},
 ): Promise<void> {
+  await page.locator("h1").first().waitFor({ state: "attached" });
   await page.evaluate(AXE);
   const found = await page.evaluate(
     async ({ within, rules, except }) => {

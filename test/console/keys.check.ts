@@ -1,3 +1,4 @@
+import type { Route } from "playwright-core";
 import { expect, test } from "vitest";
 import { issue } from "../support/rest.ts";
 import { expectAccessible, useConsole } from "./console.ts";
@@ -36,6 +37,21 @@ test("what is searched is found as it is: stars, quotes and backslashes have no 
     await page.getByText("1 key", { exact: true }).waitFor();
     for (const name of found) await page.getByRole("link", { name, exact: true }).waitFor();
   }
+});
+
+test("a person who goes back while a page still loads sees the page before", async () => {
+  const page = await suite.visit({ token: suite.token("keyhold:keys.read") }, "/verify");
+  await page.getByRole("link", { name: "Keys", exact: true }).click();
+  await page.getByRole("heading", { level: 1, name: "Keys" }).waitFor();
+  // The page itself, and who the caller is.
+  const held: Route[] = [];
+  await page.route(/\/assets\/keys-[^/]*\.js$|\/WhoAmI$/, (route) => void held.push(route));
+  await page.reload();
+  await expect.poll(() => held.length).toBe(2);
+  await page.evaluate("history.back()");
+  await page.waitForURL("**/verify");
+  await Promise.all(held.map((route) => route.continue()));
+  await page.getByRole("heading", { level: 1, name: "Verify" }).waitFor();
 });
 
 test("the list is accessible", async () => {
