@@ -24,6 +24,24 @@ function compressed(): Plugin {
   };
 }
 
+/**
+ * Asks Chromium to compile all functions of each script while it is received, beside the page, instead of each at its first call (V8's explicit
+ * compile hints). Other browsers ignore the comment.
+ */
+function compiledEarly(): Plugin {
+  return {
+    name: "compiled-early",
+    apply: "build",
+    generateBundle: {
+      order: "post",
+      handler: (_, bundle) => {
+        for (const file of Object.values(bundle))
+          if (file.type === "chunk") file.code = `//# allFunctionsCalledOnLoad\n${file.code}`;
+      },
+    },
+  };
+}
+
 /** Each page, with the path below which the server serves it and its files. */
 const PAGES = { "index.html": "/console", "keys.html": "/keys" } as const;
 
@@ -43,7 +61,7 @@ export default defineConfig({
     renderBuiltUrl: (file, { hostType, hostId }) =>
       hostType === "html" ? `${pathOf(hostId)}/${file}` : { relative: true },
   },
-  plugins: [react(), compressed()],
+  plugins: [react(), compiledEarly(), compressed()],
   resolve: {
     alias: [
       { find: /^csv-parse\/sync$/, replacement: "csv-parse/browser/esm/sync" },

@@ -3,8 +3,6 @@ import { Group, Text } from "@mantine/core";
 import { getRouteApi } from "@tanstack/react-router";
 import type { ApiKey } from "../../gen/keyhold/v2alpha1/api_key_pb.js";
 import { ApiKeysService } from "../../gen/keyhold/v2alpha1/api_keys_pb.js";
-import { ImportedApiKeysService } from "../../gen/keyhold/v2alpha1/imported_api_keys_pb.js";
-import { IssuedApiKeysService } from "../../gen/keyhold/v2alpha1/issued_api_keys_pb.js";
 import { type Column, DataTable } from "../parts/data-table.tsx";
 import { ErrorAlert } from "../parts/error-alert.tsx";
 import { joinFilter } from "../parts/filter-bar.tsx";
@@ -46,14 +44,12 @@ export function KeysPage() {
       title={names.keys}
       actions={
         <>
-          {can(ImportedApiKeysService.method.batchCreateImportedApiKeys) && (
+          {can("ImportedApiKeysService/BatchCreateImportedApiKeys") && (
             <LinkButton to="/keys/import" variant="default">
               {names.importKeys}
             </LinkButton>
           )}
-          {can(IssuedApiKeysService.method.createIssuedApiKey) && (
-            <LinkButton to="/keys/new">{names.newKey}</LinkButton>
-          )}
+          {can("IssuedApiKeysService/CreateIssuedApiKey") && <LinkButton to="/keys/new">{names.newKey}</LinkButton>}
         </>
       }
     >

@@ -37,7 +37,7 @@ export function DataTable<Row>({ label, columns, rows, idOf, onEnd }: Props<Row>
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => ROW_HEIGHT,
-    overscan: 12,
+    overscan: 5,
     scrollMargin: offset,
     getItemKey,
     onChange: ({ range }) => {
