@@ -1,5 +1,5 @@
 import { Table, Text } from "@mantine/core";
-import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { type Range, useWindowVirtualizer } from "@tanstack/react-virtual";
 import { memo, type ReactNode, useCallback, useLayoutEffect, useRef, useState } from "react";
 import { common } from "../texts/common.ts";
 import { useTexts } from "../texts/language.tsx";
@@ -34,10 +34,12 @@ export function DataTable<Row>({ label, columns, rows, idOf, onEnd }: Props<Row>
   useLayoutEffect(() => setOffset(container.current?.offsetTop ?? 0));
   // With another function, the virtualizer computes the place of each row again: scrolling would take time for each row that is loaded.
   const getItemKey = useCallback((index: number) => idOf(rows[index] as Row), [rows, idOf]);
+  const [rangeExtractor] = useState(keepUntilScrolled);
   const virtualizer = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => ROW_HEIGHT,
     overscan: 5,
+    rangeExtractor,
     scrollMargin: offset,
     getItemKey,
     onChange: ({ range }) => {
@@ -76,6 +78,21 @@ export function DataTable<Row>({ label, columns, rows, idOf, onEnd }: Props<Row>
       </Table>
     </ScrollX>
   );
+}
+
+/**
+ * Returns which rows are in the document: those in the window and `overscan` on each side. Until the list is scrolled by half a window, rows come
+ * and none leaves: one row can change the widths of the columns, and so the heights of the others, and they would come and go without end.
+ */
+function keepUntilScrolled() {
+  let [anchor, first, last] = [0, 0, -1];
+  return ({ startIndex, endIndex, overscan, count }: Range): number[] => {
+    const isScrolled = Math.abs(startIndex - anchor) > (endIndex - startIndex) / 2;
+    if (isScrolled) [anchor, first, last] = [startIndex, startIndex, endIndex];
+    first = Math.max(0, Math.min(first, startIndex - overscan));
+    last = Math.min(count - 1, Math.max(last, endIndex + overscan));
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  };
 }
 
 interface RowProps<Row> {

@@ -42,6 +42,23 @@ test("2,000 rows are scrolled with few of them in the document, and each page is
   await page.getByRole("columnheader", { name: "Name" }).waitFor();
 });
 
+test("a list comes to rest, also where a row that comes near the window changes the height of the others", async () => {
+  // The newest are first. The columns have another width with the older ones, and what is in them wraps.
+  const actors = [..."o".repeat(30)].map((_, index) => `customer_with_a_long_name_${index}`);
+  for (const actor_id of [...actors, ...Array<string>(25).fill("c")])
+    await issue(suite.rest, { name: "a name of several words", actor_id, metadata: { list: "rest" } });
+  const page = await suite.visit({ token: suite.token("keyhold:admin") }, "/keys?filter=metadata.list=rest");
+  await page.getByText("55 keys", { exact: true }).waitFor();
+  for (let height = 400; height <= 1_400; height += 50) {
+    await page.setViewportSize({ width: 1280, height });
+    for (const top of [0, 600]) {
+      await page.evaluate(`scrollTo(0, ${top})`);
+      const frames = await page.evaluate(framesUntilRest, 200);
+      expect({ height, top, frames }).toEqual({ height, top, frames: expect.any(Number) });
+    }
+  }
+});
+
 test("a page that shows nothing live makes no further call", async () => {
   const { keyId } = await issue(suite.rest);
   for (const path of ["/", "/keys", `/keys/${keyId}`, "/audit", "/usage"]) {
@@ -56,6 +73,21 @@ test("a page that shows nothing live makes no further call", async () => {
     expect(Math.max(...calls.values(), 0), `calls of one RPC on ${path}`).toBeLessThanOrEqual(3);
   }
 });
+
+/** Returns after how many frames the rows of a page stay as they are for 20 frames; null: not within so many. In the page. */
+async function framesUntilRest(max: number): Promise<number | null> {
+  // biome-ignore lint/suspicious/noExplicitAny: tests have no types of the DOM
+  const { document, MutationObserver, requestAnimationFrame } = globalThis as any;
+  let frame = 0;
+  let changed = 0;
+  const observer = new MutationObserver(() => {
+    changed = frame;
+  });
+  observer.observe(document.querySelector("tbody"), { childList: true, subtree: true });
+  for (; frame < max && frame < changed + 20; frame++) await new Promise((shown) => requestAnimationFrame(shown));
+  observer.disconnect();
+  return frame < max ? changed : null;
+}
 
 /** Counts the calls of a page from now on, by RPC. */
 function countCalls(page: Page): ReadonlyMap<string, number> {
