@@ -19,6 +19,8 @@ export const LONG_TESTS = [
   "test/cli/{doctor-failover,unreachable}.test.ts",
   // Clusters that lose leases or clocks, and races of imports on three nodes; the model of the protocol.
   "test/cluster/{clocks,hash-imports,membership,model}.test.ts",
+  // Each server that is killed keeps the others waiting until its lease has ended.
+  "test/webhooks/nodes.test.ts",
   // Connections that are cut under load, concurrent inserts of several servers, plans of large tables.
   "test/postgres/{audit-plans,batch-inserts,expiry-events,insert,list-plans,point-plans,pool,primary}.test.ts",
   // Every setting of sessions, in every place.

@@ -231,6 +231,16 @@ test("a link is tried again after a failure, and opens the page once the server 
   await page.getByText("There are no keys yet.").waitFor();
 });
 
+test("a page of which a file cannot be loaded says that it has failed", async () => {
+  suite.expectMessages(/Failed to load resource/, /Failed to fetch dynamically imported module/);
+  await issue(suite.rest, { name: "api server", actor_id: "owner_13" });
+  const link = await linkOf({ actor: "owner_13" });
+  const page = await openWith(link, "assets/key-usage-*.js", (route) => route.abort());
+  await button(page, "Show the usage: api server").click();
+  await page.getByRole("alert").getByText("This page has failed. Reload it.").waitFor();
+  await expectAccessible(page);
+});
+
 test("a browser that does not store the session is named as the cause", async () => {
   suite.expectMessages(/status of 401/);
   const page = await openWith(await linkOf({ actor: "owner_11" }), WHO_AM_I, noSession);
