@@ -56,15 +56,20 @@ async function looksOf(page: Page, button: Locator) {
 
 const colorsOf = (page: Page) => page.evaluate(() => getComputedStyle(document.documentElement).colorScheme);
 
-test.each(SCHEMES)("it looks like the console in %s colors", async (colorScheme) => {
-  const ofConsole = await suite.visit({ token: suite.token("keyhold:admin"), colorScheme }, "/keys/new");
+test("it looks like the console in light and dark colors", async () => {
+  const ofConsole = await suite.visit({ token: suite.token("keyhold:admin") }, "/keys/new");
   const create = ofConsole.getByRole("button", { name: "Create key" });
   await create.waitFor();
   const docs = await renderedDocs(await suite.openTab(ofConsole, urlOfDocs()));
   const authorize = docs.getByRole("button", { name: "Authorize" });
   expect(VARIABLES.length).toBeGreaterThan(10);
-  expect(await valuesOf(docs)).toEqual(await valuesOf(ofConsole));
-  expect(await looksOf(docs, authorize)).toEqual(await looksOf(ofConsole, create));
+  for (const colorScheme of SCHEMES) {
+    for (const page of [ofConsole, docs]) await page.emulateMedia({ colorScheme });
+    await expect.poll(() => colorsOf(ofConsole)).toBe(colorScheme);
+    await expect.poll(() => colorsOf(docs)).toBe(colorScheme);
+    expect(await valuesOf(docs)).toEqual(await valuesOf(ofConsole));
+    expect(await looksOf(docs, authorize)).toEqual(await looksOf(ofConsole, create));
+  }
 });
 
 test("it follows the choice of colors in the console, to which it has a link", async () => {
@@ -90,10 +95,14 @@ test("it follows the choice of colors in the console, to which it has a link", a
   await docs.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
 });
 
-test.each(SCHEMES)("it is accessible in %s colors, but for the elements of Swagger UI", async (colorScheme) => {
-  const { page, operation } = await openOperation({ colorScheme });
+test("it is accessible in light and dark colors, but for the elements of Swagger UI", async () => {
+  const { page, operation } = await openOperation({});
   await operation.getByRole("button", { name: "Try it out" }).click();
-  await expectAccessible(page, { except: OF_SWAGGER_UI });
+  for (const colorScheme of SCHEMES) {
+    await page.emulateMedia({ colorScheme });
+    await expect.poll(() => colorsOf(page)).toBe(colorScheme);
+    await expectAccessible(page, { except: OF_SWAGGER_UI });
+  }
 });
 
 test("at a width of 360 pixels only code scrolls to the side", async () => {
