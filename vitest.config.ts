@@ -42,9 +42,6 @@ export const LONG_TESTS = [
   "test/hostile/runner.test.ts",
 ];
 
-/** One fewer than there are cores, but two: many tests wait, for servers that start or for time limits. */
-export const MAX_WORKERS = Math.max(2, availableParallelism() - 1);
-
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
@@ -57,7 +54,8 @@ export default defineConfig({
     isolate: false,
     // Node.js itself loads the sources, as it does for the server: without transforms, tests take an eighth less CPU time.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    maxWorkers: MAX_WORKERS,
+    // Many tests wait, for servers that start or for time limits: three on two cores take less time than two.
+    maxWorkers: Math.max(3, availableParallelism()),
     // The gate sets it for suites with time limits, and on a slow machine, where servers lose leases, and calls end before they are done.
     retry: Number(process.env.KEYHOLD_TEST_RETRIES ?? 0),
     // They end what hangs. Seen: a machine at an eighth of the usual speed.
