@@ -25,8 +25,8 @@ function compressed(): Plugin {
 }
 
 /**
- * Asks Chromium to compile all functions of each script while it is received, beside the page, instead of each at its first call (V8's explicit
- * compile hints). Other browsers ignore the comment.
+ * Asks Chromium to compile all functions of a script in another thread while it is received, not each in that of the page at its first call (V8,
+ * explicit compile hints). Other browsers ignore the comment.
  */
 function compiledEarly(): Plugin {
   return {
