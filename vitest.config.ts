@@ -54,7 +54,7 @@ export default defineConfig({
     isolate: false,
     // Node.js itself loads the sources, as it does for the server: without transforms, tests take an eighth less CPU time.
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    // Many tests wait, for servers that start or for time limits: three on two cores take less time than two.
+    // Many tests wait, for servers that start or for time limits: three keep two cores busier than two do.
     maxWorkers: Math.max(3, availableParallelism()),
     // The gate sets it for suites with time limits, and on a slow machine, where servers lose leases, and calls end before they are done.
     retry: Number(process.env.KEYHOLD_TEST_RETRIES ?? 0),

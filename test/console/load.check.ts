@@ -44,7 +44,7 @@ test("2,000 rows are scrolled with few of them in the document, and each page is
 
 test("a list comes to rest, also where a row that comes near the window changes the height of the others", async () => {
   // The newest are first. The columns have another width with the older ones, and what is in them wraps.
-  const actors = [..."o".repeat(30)].map((_, index) => `customer_with_a_long_name_${index}`);
+  const actors = Array.from({ length: 30 }, (_, index) => `customer_with_a_long_name_${index}`);
   for (const actor_id of [...actors, ...Array<string>(25).fill("c")])
     await issue(suite.rest, { name: "a name of several words", actor_id, metadata: { list: "rest" } });
   const page = await suite.visit({ token: suite.token("keyhold:admin") }, "/keys?filter=metadata.list=rest");
